@@ -1,0 +1,138 @@
+"""Panels: inner products and distances of one example with all stored points, in machine vectors.
+
+A panel array (panels, d, width) holds in [p, j, i] feature j of point p * width + i. A row of a panel is contiguous, so
+one value of x meets a whole machine vector of points, and the sums stay in registers over all of x.
+"""
+
+import numpy as np
+from numba.core import cgutils
+
+from ._jit import vector
+from ._simd import BLOCK, I64, LINE, ceil, integer, pointer
+from ._vectors import Vectors
+
+
+def panel_shape(capacity, dtype):
+    """(panels, width) for at least `capacity` points.
+
+    One panel while 16 lines hold them (above 8 lines an even number, which halves the code to compile); beyond, panels
+    of 16 lines, so that a dictionary grows by appending panels.
+    """
+    line = LINE // np.dtype(dtype).itemsize
+    lines = min(-(-capacity // line), 16)
+    width = (lines + lines % 2 if lines > 8 else lines) * line
+    return -(-capacity // width), width
+
+
+def slots(capacity, dtype):
+    """Length of the arrays that go with the panels: one entry per point, padded for `dot`."""
+    panels, width = panel_shape(capacity, dtype)
+    return -(-panels * width // BLOCK) * BLOCK
+
+
+def _panel(term, sparse):
+    """Code for out[i] = sum over j of term(x_j, point i's j), for the first n points of one panel."""
+
+    def build(context, b, sig, args):
+        v = Vectors(context, b, sig.args[0].dtype)
+        values, indices, points, out = (pointer(context, b, sig, args, i) for i in (0, 1, 4, 7))
+        start, stop, panel, n = args[2], args[3], args[5], args[6]
+        shape = context.make_array(sig.args[4])(context, b, args[4]).shape
+        _, d, width = cgutils.unpack_tuple(b, shape, 3)
+        slot = b.mul(panel, width)  # the panel's first point
+        base = b.mul(slot, d)
+        line = LINE * 8 // sig.args[0].dtype.bitwidth
+        side = line // v.lanes  # machine vectors in a line
+        most = v.most // side
+        wanted = ceil(b, n, integer(line))
+        odd = b.and_(wanted, b.zext(b.icmp_signed(">", wanted, integer(8)), I64))
+        wanted = b.add(wanted, odd)  # as `panel_shape` rounds
+        blocks = ceil(b, wanted, integer(most))
+        blocks = b.select(b.icmp_signed(">", blocks, integer(1)), blocks, integer(1))
+        block = ceil(b, wanted, blocks)
+        sums = [cgutils.alloca_once(b, v.type) for _ in range(most * side)]
+        done = cgutils.alloca_once_value(b, integer(0))
+        head, end = b.append_basic_block("head"), b.append_basic_block("end")
+        b.branch(head)
+        b.position_at_end(head)
+        left = b.sub(wanted, b.load(done))
+        switch = b.switch(b.select(b.icmp_signed("<", left, block), left, block), end)
+        for m in (m for m in range(1, most + 1) if m <= 8 or m % 2 == 0):  # m lines of points side by side
+            case = b.append_basic_block(f"lines{m}")
+            switch.add_case(integer(m), case)
+            b.position_at_end(case)
+            active = sums[: m * side]
+            lane = b.mul(b.load(done), integer(line))
+            for s in active:
+                b.store(v.const(0.0), s)
+            with cgutils.for_range(b, stop, start=start) as loop:
+                x = v.spread(b.load(b.gep(values, [loop.index])))
+                j = b.sext(b.load(b.gep(indices, [loop.index])), I64) if sparse else b.sub(loop.index, start)
+                row = b.add(b.add(base, b.mul(j, width)), lane)
+                for i, s in enumerate(active):
+                    z = v.load(points, b.add(row, integer(i * v.lanes)))
+                    b.store(term(v, x, z, b.load(s)), s)
+            for i, s in enumerate(active):
+                v.store(b.load(s), out, b.add(b.add(slot, lane), integer(i * v.lanes)))
+            b.store(b.add(b.load(done), integer(m)), done)
+            b.branch(head)
+        b.position_at_end(end)
+        return context.get_dummy_value()
+
+    return build
+
+
+def _product(v, x, z, s):
+    return v.fma(x, z, s)
+
+
+def _square(v, x, z, s):
+    gap = v.b.fsub(x, z)
+    return v.fma(gap, gap, s)
+
+
+def _distance(v, x, z, s):
+    return v.b.fadd(s, v.call("fabs", v.b.fsub(x, z)))
+
+
+def _excess(v, x, z, s):
+    return v.b.fadd(s, v.b.fsub(v.call("fabs", v.b.fsub(x, z)), v.call("fabs", z)))
+
+
+def _dense(function, values, start, stop, points, panel, n, out):
+    first = panel * points.shape[2]
+    x = values.reshape(-1)[start:stop, None]
+    out[first : first + n] = function(x, points[panel, : len(x), :n]).sum(0)
+
+
+@vector(_panel(_product, sparse=False))
+def panel_dots(values, unused, start, stop, points, panel, n, out):
+    """<x, point> for the first n points of a panel; x = values[start:stop] of a flat array."""
+    _dense(lambda x, z: x * z, values, start, stop, points, panel, n, out)
+
+
+@vector(_panel(_square, sparse=False))
+def panel_sqdists(values, unused, start, stop, points, panel, n, out):
+    """|x - point|^2, by differences: exact far from the origin too."""
+    _dense(lambda x, z: (x - z) ** 2, values, start, stop, points, panel, n, out)
+
+
+@vector(_panel(_product, sparse=True))
+def panel_sparse_dots(values, indices, start, stop, points, panel, n, out):
+    """<x, point> for x with values[start:stop] at columns indices[start:stop]."""
+    first, columns = panel * points.shape[2], indices[start:stop]
+    out[first : first + n] = values[start:stop] @ points[panel, columns, :n]
+
+
+@vector(_panel(_distance, sparse=False))
+def panel_l1dists(values, unused, start, stop, points, panel, n, out):
+    """|x - point| in the 1-norm."""
+    _dense(lambda x, z: np.abs(x - z), values, start, stop, points, panel, n, out)
+
+
+@vector(_panel(_excess, sparse=True))
+def panel_sparse_excess(values, indices, start, stop, points, panel, n, out):
+    """|x - point| - |point| in the 1-norm, which only the non-zero columns of x contribute to."""
+    first, columns = panel * points.shape[2], indices[start:stop]
+    z = points[panel, columns, :n]
+    out[first : first + n] = (np.abs(values[start:stop, None] - z) - np.abs(z)).sum(0)

@@ -1,0 +1,105 @@
+"""Vector routines on whole arrays. Each body is NumPy that says what is computed; `vector` swaps in machine code.
+
+Sums are taken in an order that does not depend on the machine's vector length: same bits with AVX2 and AVX-512.
+An array and the position in it travel apart: slices inside a hot loop cost time.
+"""
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+
+from ._jit import vector
+from ._vectors import Vectors
+
+LINE = 64  # bytes of a cache line
+BLOCK = 32  # elements summed side by side in `dot`; what it reads is padded to a multiple
+I64 = ir.IntType(64)
+
+
+def aligned(shape, dtype):
+    """Zeros whose first element starts a cache line."""
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    raw = np.zeros(size + LINE, np.uint8)
+    start = -raw.ctypes.data % LINE
+    return raw[start : start + size].view(dtype).reshape(shape)
+
+
+def pointer(context, b, sig, args, i):
+    return context.make_array(sig.args[i])(context, b, args[i]).data
+
+
+def integer(n):
+    return ir.Constant(I64, n)
+
+
+def ceil(b, n, step):
+    return b.sdiv(b.add(n, b.sub(step, integer(1))), step)
+
+
+def _each(change):
+    """Code for k[i] = change(k[i]) over whole vectors covering i < n."""
+
+    def build(context, b, sig, args):
+        v = Vectors(context, b, sig.args[0].dtype)
+        k = pointer(context, b, sig, args, 0)
+        scale = v.spread(context.cast(b, args[2], sig.args[2], sig.args[0].dtype))
+        with cgutils.for_range(b, ceil(b, args[1], integer(v.lanes))) as loop:
+            i = b.mul(loop.index, integer(v.lanes))
+            v.store(change(v, v.load(k, i), scale), k, i)
+        return context.get_dummy_value()
+
+    return build
+
+
+@vector(_each(lambda v, x, scale: v.exp(v.b.fmul(x, scale))))
+def exp_of(k, n, scale):
+    """k = exp(scale * k) for the first n entries; scale * k <= 0."""
+    k[:n] = np.exp(scale * k[:n])
+
+
+def _with_norms(change):
+    """Code for k[i] = max(change(k[i], norms[i], xx), 0) over whole vectors covering i < n."""
+
+    def build(context, b, sig, args):
+        v = Vectors(context, b, sig.args[0].dtype)
+        k, norms = (pointer(context, b, sig, args, i) for i in (0, 1))
+        xx = v.spread(context.cast(b, args[3], sig.args[3], sig.args[0].dtype))
+        with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+            i = b.mul(loop.index, integer(v.lanes))
+            d = change(v, v.load(k, i), v.load(norms, i), xx)
+            v.store(b.select(b.fcmp_ordered(">", d, v.const(0.0)), d, v.const(0.0)), k, i)
+        return context.get_dummy_value()
+
+    return build
+
+
+@vector(_with_norms(lambda v, k, norm, xx: v.fma(v.const(-2.0), k, v.b.fadd(norm, xx))))
+def sqdists_of_dots(k, norms, n, xx):
+    """k = |x - z|^2 from k = <x, z>, |z|^2 and |x|^2, never below zero."""
+    k[:n] = np.maximum(xx + norms[:n] - 2 * k[:n], 0)
+
+
+@vector(_with_norms(lambda v, k, norm, xx: v.b.fadd(norm, k)))
+def l1dists_of_excess(k, norms, n, unused):
+    """k = |x - z| from k = |x - z| - |z| and |z| (1-norms), never below zero."""
+    k[:n] = np.maximum(norms[:n] + k[:n], 0)
+
+
+def _dot(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
+    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+    base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
+    sums = [cgutils.alloca_once_value(b, v.const(0.0)) for _ in range(BLOCK // v.lanes)]
+    with cgutils.for_range(b, ceil(b, args[3], integer(BLOCK))) as loop:
+        start = b.mul(loop.index, integer(BLOCK))
+        for i, s in enumerate(sums):
+            at = b.add(start, integer(i * v.lanes))
+            b.store(v.fma(v.load(a, b.add(base, at)), v.load(k, at), b.load(s)), s)
+    return v.total([b.load(s) for s in sums])
+
+
+@vector(_dot, returns=lambda a, *_: a.dtype)
+def dot(a, row, k, n):
+    """<a[row], k> over the first n entries; beyond n, up to a multiple of BLOCK, one of the two holds zeros."""
+    return a[row, :n] @ k[:n]

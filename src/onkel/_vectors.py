@@ -1,0 +1,110 @@
+"""Machine vectors for the few routines of `_simd`: LLVM operations, exp included, on whatever the processor has."""
+
+import numpy as np
+from llvmlite import ir
+from numba.core import cgutils
+
+
+class Vectors:
+    """LLVM operations on machine vectors of one scalar type."""
+
+    def __init__(self, context, b, dtype):
+        features = context.codegen().magic_tuple()[2]
+        size, self.most = (64, 16) if "+avx512f" in features else (32, 12) if "+avx" in features else (16, 12)
+        self.b, self.scalar, self.double = b, context.get_data_type(dtype), dtype.bitwidth == 64
+        self.lanes = size * 8 // dtype.bitwidth
+        self.type, self.align = ir.VectorType(self.scalar, self.lanes), dtype.bitwidth // 8
+
+    def const(self, value):
+        return ir.Constant(self.type, [value] * self.lanes)
+
+    def spread(self, x):
+        one = self.b.insert_element(ir.Constant(self.type, ir.Undefined), x, ir.Constant(ir.IntType(32), 0))
+        return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
+
+    def at(self, pointer, i):
+        return self.b.bitcast(self.b.gep(pointer, [i]), self.type.as_pointer())
+
+    def load(self, pointer, i):
+        return self.b.load(self.at(pointer, i), align=self.align)
+
+    def store(self, value, pointer, i):
+        self.b.store(value, self.at(pointer, i), align=self.align)
+
+    def call(self, name, *args):
+        name = f"llvm.{name}.v{self.lanes}f{8 * self.align}"
+        kind = ir.FunctionType(self.type, [self.type] * len(args))
+        return self.b.call(cgutils.get_or_insert_function(self.b.module, kind, name), args)
+
+    def fma(self, x, y, z):
+        return self.call("fmuladd", x, y, z)
+
+    def total(self, sums):
+        """Sum of all lanes of all vectors, halving, in the same order for every vector length."""
+        b = self.b
+        while len(sums) > 1:
+            half = len(sums) // 2
+            sums = [b.fadd(x, y) for x, y in zip(sums[:half], sums[half:])]
+        v, n = sums[0], self.lanes
+        while n > 1:
+            n //= 2
+            take = lambda first: ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(first, first + n)))
+            v = b.fadd(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
+        return b.extract_element(v, ir.Constant(ir.IntType(32), 0))
+
+    def exp(self, x):
+        """exp(x) for x <= 0: 2**n times a polynomial; n goes into the exponent bits by a shift."""
+        b, c = self.b, self.const
+        low, high_ln2, low_ln2, magic, shift, poly = _EXP64 if self.double else _EXP32
+        x = b.select(b.fcmp_ordered(">", x, c(low)), x, c(low))
+        n = self.call("rint", b.fmul(x, c(1.4426950408889634)))
+        minus = b.fneg(n)
+        r = self.fma(minus, c(low_ln2), self.fma(minus, c(high_ln2), x))
+        terms, power = [c(p) for p in poly], r
+        while len(terms) > 1:  # Estrin: pairs, then pairs of pairs
+            odd = terms[len(terms) // 2 * 2 :]
+            terms = [self.fma(q, power, p) for p, q in zip(terms[::2], terms[1::2])] + odd
+            power = b.fmul(power, power)
+        integer = ir.VectorType(ir.IntType(64 if self.double else 32), self.lanes)
+        bits = b.shl(b.bitcast(b.fadd(n, c(magic)), integer), ir.Constant(integer, [shift] * self.lanes))
+        return b.fmul(terms[0], b.bitcast(bits, self.type))
+
+
+_EXP64 = (
+    -708.0,
+    0.693147180369123816490,
+    1.90821492927058770002e-10,
+    6755399441055744.0 + 1023.0,
+    52,
+    (
+        1.0000000000000000661,
+        1.0000000000000064479,
+        0.49999999999997286708,
+        0.16666666666557667133,
+        0.041666666668425696619,
+        0.0083333333846924985367,
+        0.001388888849933814018,
+        0.00019841171349567113105,
+        0.000024801917380138749138,
+        2.7639782960776687097e-6,
+        2.7488583802463656201e-7,
+    ),
+)
+_EXP32 = (
+    -87.0,
+    0.693145751953125,
+    1.42860677e-6,
+    12582912.0 + 127.0,
+    23,
+    tuple(
+        float(np.float32(c))
+        for c in (
+            1.0,
+            0.99999969181052174345,
+            0.49998894415327208069,
+            0.16667575046502126041,
+            0.04191543156415916,
+            0.0082976516111787513072,
+        )
+    ),
+)

@@ -1,0 +1,148 @@
+"""The vocabulary of all estimators: what each constructor argument means and which values it may have."""
+
+import dataclasses
+import math
+import numbers
+import typing
+
+
+class Check(typing.NamedTuple):
+    words: str  # completes "must be ..."
+    passes: typing.Callable[[typing.Any], bool]
+
+
+def _real(value: typing.Any) -> bool:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def real(
+    low: float, high: float = math.inf, *, over: bool = False, under: bool = False, infinite: bool = False
+) -> Check:
+    """A number in [low, high]; `over`, `under`: the ends do not count; `infinite`: infinity does."""
+
+    def passes(x: typing.Any) -> bool:
+        if not _real(x) or (math.isinf(x) and not infinite):
+            return False
+        return bool((x > low if over else x >= low) and (x < high if under else x <= high))
+
+    words = f"a number {'above' if over else 'of at least'} {low:g}" if low > -math.inf else "a number"
+    if high < math.inf:
+        words += f" and {'below' if under else 'at most'} {high:g}"
+    return Check(words, passes)
+
+
+def whole(low: int) -> Check:
+    def passes(x: typing.Any) -> bool:
+        return isinstance(x, numbers.Integral) and not isinstance(x, bool) and x >= low
+
+    return Check(f"a whole number of at least {low}", passes)
+
+
+def one_of(*choices: str) -> Check:
+    return Check("one of " + ", ".join(map(repr, choices)), lambda x: isinstance(x, str) and x in choices)
+
+
+def optional(check: Check) -> Check:
+    return Check(check.words + " or None", lambda x: x is None or check.passes(x))
+
+
+FLAG = Check("True or False", lambda x: isinstance(x, bool))
+ANY = Check("anything", lambda x: True)
+KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
+
+PARAMETERS: dict[str, tuple[str, Check]] = {
+    "kernel": (
+        '"rbf", "laplacian", "poly", "linear", "sigmoid", "cosine", or a kernel from `onkel.kernels`.',
+        Check(
+            "one of " + ", ".join(map(repr, KERNELS)) + ", or a kernel from onkel.kernels",
+            lambda x: (isinstance(x, str) and x in KERNELS) or (isinstance(x, tuple) and hasattr(x, "_fields")),
+        ),
+    ),
+    "gamma": (
+        'Kernel coefficient: a number, "auto" (1 / n_features) or "scale" (1 / (n_features * variance of the first batch), '
+        "which therefore depends on how the stream was cut).",
+        Check(
+            'a number above 0, "auto" or "scale"',
+            lambda x: x in ("auto", "scale") if isinstance(x, str) else real(0, over=True).passes(x),
+        ),
+    ),
+    "sigma": (
+        "Kernel width as the papers write it; replaces gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian exp(-|x-z|_1 / sigma).",
+        real(0, over=True),
+    ),
+    "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
+    "coef0": ("Constant of the poly and sigmoid kernels (paper: c).", real(-math.inf)),
+    "budget": ("Most support vectors kept (paper: B).", whole(1)),
+    "max_dictionary": ("Most points in the dictionary (paper: M); None for no bound.", whole(1)),
+    "loss": ("The loss that is descended.", ANY),
+    "eta": ("Step size (paper: eta).", real(0, over=True)),
+    "schedule": (
+        'Step size over time: "constant" eta, "invsqrt" eta / sqrt(t), "pegasos" 1 / (reg t).',
+        one_of("constant", "invsqrt", "pegasos"),
+    ),
+    "reg": ("Weight of the squared norm (paper: lambda).", real(0)),
+    "radius": (
+        "Radius of the ball that holds the model (paper: R); infinity for none.",
+        real(0, over=True, infinite=True),
+    ),
+    "C": ("Aggressiveness: largest step (paper: C).", real(0, over=True)),
+    "epsilon": ("Half width of the tube: regression leaves smaller misses alone (paper: epsilon).", real(0)),
+    "nu": ("Fraction of margin errors, or of examples outside the tube, aimed at (paper: nu).", real(0, 1)),
+    "edge": ("First margin, or half width of the tube (paper: rho, epsilon).", real(0)),
+    "adaptive": ("Whether the margin or tube adapts.", FLAG),
+    "clip_tube": ("Whether the tube's width stays at least 0.", FLAG),
+    "truncation": ("Keep only so many of the latest support vectors (paper: tau); None for all.", whole(1)),
+    "variant": ("Form of the algorithm.", ANY),
+    "rho": ("Conflict above which a stored example is updated too (paper: rho).", real(0, 1, under=True)),
+    "threshold": ("Squared distance from the span above which a point joins the dictionary (paper: nu).", real(0)),
+    "margin": ("Margin up to which an example is learnt (paper: beta).", real(0)),
+    "tolerance": ("Largest distance from the span that is projected away (paper: eta).", real(0)),
+    "strategy": ("Who takes over the part of the point that leaves.", one_of("simple", "nearest", "projecting")),
+    "cap": ("Largest coefficient, in units of eta (paper: gamma).", real(0, over=True)),
+    "sampling": ('Whom the budget drops: "uniform" (BOGD), "nonuniform" (BOGD++).', one_of("uniform", "nonuniform")),
+    "maintenance": ("What happens to the lightest point.", one_of("removal", "projection", "merging")),
+    "search": (
+        'How the merging partner is sought: "lookup" (table) or "golden" (golden section; always for several outputs).',
+        one_of("lookup", "golden"),
+    ),
+    "alpha": ("Loss from which the sampling probability stays the same (paper: alpha).", real(0, over=True)),
+    "beta": ("Divisor of the sampling probability, at least alpha (paper: beta).", real(0, over=True)),
+    "G": ("Slope that is always sampled; larger, sparser (paper: G).", real(0, over=True)),
+    "project": ("Whether the model is kept in the ball of radius 1 / sqrt(reg).", FLAG),
+    "average": ("Whether predictions come from the mean of all models so far.", FLAG),
+    "n_passes": ("Passes over the data; `fit` only.", whole(1)),
+    "shuffle": ("Whether each pass is in random order; `fit` only.", FLAG),
+    "random_state": ("Seed of everything random.", ANY),
+}
+
+
+def validate(estimator: typing.Any, choices: dict[str, tuple[str, ...]]) -> None:
+    """Raise a ValueError that names the first parameter with a value it may not have."""
+    for field in dataclasses.fields(estimator):
+        value = getattr(estimator, field.name)
+        check = one_of(*choices[field.name]) if field.name in choices else PARAMETERS[field.name][1]
+        if type(None) in typing.get_args(field.type):
+            check = optional(check)
+        if not check.passes(value):
+            name = type(estimator).__name__
+            raise ValueError(f"{name}: {field.name} must be {check.words}; got {value!r}.")
+
+
+T = typing.TypeVar("T")
+
+
+@typing.dataclass_transform(kw_only_default=True, eq_default=False)
+def estimator(cls: type[T]) -> type[T]:
+    """Constructor from the class's annotated parameters, and their part of the docstring from PARAMETERS."""
+    made = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
+    lines = ["", "", "Parameters", "----------"]
+    choices = getattr(cls, "_choices", {})
+    for field in dataclasses.fields(typing.cast(typing.Any, made)):
+        default = field.default
+        lines.append(f"{field.name} : default={default!r}")
+        words = PARAMETERS[field.name][0]
+        if field.name in choices:
+            words += " One of " + ", ".join(map(repr, choices[field.name])) + "."
+        lines.append(f"    {words}")
+    made.__doc__ = (cls.__doc__ or "").rstrip() + "\n".join(lines) + "\n"
+    return made

@@ -1,0 +1,210 @@
+"""f_r(x) = scale * sum_i coef[r, i] k(point_i, x) + bias[r]: the dictionary every kernel learner keeps, one r per output."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import generic, jit
+from ._panels import panel_shape, slots
+from ._simd import aligned, dot
+from .kernels import against, itself, measure
+from .rows import Dense, Sparse, move_point, store, take_dense, take_sparse
+
+SIZE, INSERTED, SEEN, PAUSE = range(4)  # PAUSE: the dictionary needs more room before the next round
+SCALE, TOTAL, ROUNDS = range(3)  # TOTAL: sum of the scales of the rounds so far
+UNLIMITED = 2**62
+
+
+class Scratch(NamedTuple):
+    """Work space: no part of the model."""
+
+    move: np.ndarray  # (outputs,) direction of the latest update
+    mean: np.ndarray  # (outputs,) averaged scores of the latest `predict`
+    k: np.ndarray  # (slots,) k(x, points) of the latest `predict`
+    other: np.ndarray  # (slots,) k(a stored point, points)
+    dense: Dense  # one example, for a stored point
+    sparse: Sparse
+
+
+class Expansion(NamedTuple):
+    points: np.ndarray  # (panels, d, width)
+    coef: np.ndarray  # (outputs, slots): a row per output, so that every output is one contiguous product
+    past: np.ndarray  # (outputs, slots) coef * total at the time it was set; no slots when not averaging
+    bias: np.ndarray  # (outputs,)
+    norms: np.ndarray  # (slots,) |point|^2, or what the kernel measures instead
+    diag: np.ndarray  # (slots,) k(point, point)
+    born: np.ndarray  # (capacity,) position in the stream
+    count: np.ndarray  # [size, insertions, rounds seen, pause]
+    lazy: np.ndarray  # [scale, total, rounds]
+    budget: int  # most points; the capacity grows up to it
+    scratch: Scratch
+
+
+def scratch(n, d, outputs, dtype):
+    """Work space for n slots."""
+
+    def new(*shape):
+        return aligned(shape, dtype)
+
+    held = Sparse(new(d), np.zeros(d, np.int32), np.zeros(2, np.int64))
+    return Scratch(new(outputs), new(outputs), new(n), new(n), Dense(new(1, d)), held)
+
+
+def with_own_scratch(f):
+    """The same expansion with work space of its own, to predict with while others use it."""
+    return f._replace(scratch=scratch(f.coef.shape[1], f.points.shape[1], f.coef.shape[0], f.coef.dtype))
+
+
+def dense_points(f):
+    """The points as an array (size, d)."""
+    d = f.points.shape[1]
+    return np.moveaxis(f.points, 1, 2).reshape(-1, d)[: f.count[SIZE]].copy()
+
+
+def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=False):
+    """An expansion with no points and room for `capacity`; `budget` (default: the capacity) is the most it may grow to."""
+    panels, width = panel_shape(capacity, dtype)
+    n = slots(capacity, dtype)
+
+    def new(*shape):
+        return aligned(shape, dtype)
+
+    return Expansion(
+        points=new(panels, d, width),
+        coef=new(outputs, n),
+        past=new(outputs, n if average else 0),
+        bias=new(outputs),
+        norms=new(n),
+        diag=new(n),
+        born=np.zeros(capacity, np.int64),
+        count=np.zeros(4, np.int64),
+        lazy=np.array([1.0, 0.0, 0.0]),
+        budget=capacity if budget is None else budget,
+        scratch=scratch(n, d, outputs, dtype),
+    )
+
+
+@jit(inline=True)
+def predict(f, kernel, rows, t, scores):
+    """scores[t, r] = f_r(x); leaves k(x, points) in the scratch."""
+    n, k = f.count[SIZE], f.scratch.k
+    against(kernel, rows, t, f.points, f.norms, n, k)
+    for r in range(f.coef.shape[0]):
+        scores[t, r] = f.lazy[SCALE] * dot(f.coef, r, k, n) + f.bias[r]
+
+
+@jit
+def average(f):
+    """The mean, at the x of the latest `predict`, of the models of all rounds so far and the present one.
+
+    With S the sum of the scales and b_i = a_i S at the insertion of i: (S sum a_i k_i - sum b_i k_i) / rounds.
+    """
+    n, k, total = f.count[SIZE], f.scratch.k, f.lazy[TOTAL] + f.lazy[SCALE]
+    for r in range(f.coef.shape[0]):
+        f.scratch.mean[r] = (total * dot(f.coef, r, k, n) - dot(f.past, r, k, n)) / (f.lazy[ROUNDS] + 1.0)
+
+
+@jit(inline=True)
+def insert(f, i, kernel, rows, t, step):
+    """Write x into slot i (i == size appends) with coefficients step * move."""
+    store(rows, t, f.points, i)
+    f.norms[i], f.diag[i] = measure(kernel, rows, t), itself(kernel, rows, t)
+    f.born[i] = f.count[SEEN]
+    f.count[INSERTED] += 1
+    if i == f.count[SIZE]:
+        f.count[SIZE] += 1
+        f.count[PAUSE] = f.count[SIZE] == f.born.shape[0] and f.count[SIZE] < f.budget
+    for r in range(f.coef.shape[0]):
+        f.coef[r, i] = step / f.lazy[SCALE] * f.scratch.move[r]
+        if f.past.shape[1] > 0:
+            f.past[r, i] = f.coef[r, i] * f.lazy[TOTAL]
+
+
+@jit
+def add(f, i, step):
+    """Add step * move to the coefficients of point i."""
+    for r in range(f.coef.shape[0]):
+        change = step / f.lazy[SCALE] * f.scratch.move[r]
+        f.coef[r, i] += change
+        if f.past.shape[1] > 0:
+            f.past[r, i] += change * f.lazy[TOTAL]
+
+
+@jit
+def spread(f, d, step):
+    """Add step * d[i] * move to the coefficients of every point i: a move along a projection on the points."""
+    for r in range(f.coef.shape[0]):
+        factor = step / f.lazy[SCALE] * f.scratch.move[r]
+        if factor != 0.0:
+            for i in range(f.count[SIZE]):
+                f.coef[r, i] += factor * d[i]
+
+
+@jit
+def discard(f, i):
+    """Remove point i; the last point takes its slot."""
+    last = f.count[SIZE] - 1
+    f.count[SIZE] = last
+    if i != last:
+        move_point(f.points, last, i)
+        f.norms[i], f.diag[i], f.born[i] = f.norms[last], f.diag[last], f.born[last]
+    for r in range(f.coef.shape[0]):
+        f.coef[r, i] = f.coef[r, last]
+        f.coef[r, last] = 0.0
+
+
+@jit(inline=True)
+def full(f):
+    return f.count[SIZE] == f.budget
+
+
+@jit(inline=True)
+def coefficient(f, r, i):
+    """The true coefficient of point i in output r."""
+    return f.lazy[SCALE] * f.coef[r, i]
+
+
+@jit
+def weight_of(f, i):
+    """Sum over the outputs of the squared coefficients of point i."""
+    total = 0.0
+    for r in range(f.coef.shape[0]):
+        total += coefficient(f, r, i) ** 2
+    return total
+
+
+@jit
+def shrink(f, factor):
+    """f <- factor * f, in O(1), for factor > 0."""
+    f.lazy[SCALE] *= factor
+    if f.lazy[SCALE] < 1e-20 or f.lazy[SCALE] > 1e20:  # float32 ends at 1e-38
+        fold(f)
+
+
+@jit
+def fold(f):
+    """Put the scale into the coefficients."""
+    for r in range(f.coef.shape[0]):
+        for i in range(f.count[SIZE]):
+            f.coef[r, i] *= f.lazy[SCALE]
+    f.lazy[TOTAL] /= f.lazy[SCALE]
+    f.lazy[SCALE] = 1.0
+
+
+@generic
+def between(rows, kernel, f, i, k):
+    """k[j] = k(point i, point j) for every stored j, computed as for `rows`."""
+
+
+@between.register(Dense)
+def _(rows, kernel, f, i, k):
+    held = f.scratch.dense
+    take_dense(f.points, i, held)
+    against(kernel, held, 0, f.points, f.norms, f.count[SIZE], k)
+
+
+@between.register(Sparse)
+def _(rows, kernel, f, i, k):
+    held = f.scratch.sparse
+    take_sparse(f.points, i, held)
+    against(kernel, held, 0, f.points, f.norms, f.count[SIZE], k)

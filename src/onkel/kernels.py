@@ -1,0 +1,119 @@
+"""Kernels: a base quantity (inner product, squared or 1-norm distance) of x with every point, then a scalar map.
+
+The six kernels of `Kernel` are integer tags: one compile serves them all. A kernel of one's own is a NamedTuple type of
+numbers with bodies registered for `against` and `itself` (docs/own_kernel.md).
+"""
+
+from typing import NamedTuple
+
+from numpy import sqrt, tanh
+
+from ._jit import generic, jit
+from ._simd import exp_of
+from .rows import dots, l1dists, l1norm, sqdists, sqnorm
+
+LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE = range(6)
+
+
+class Kernel(NamedTuple):
+    kind: int
+    gamma: float = 1.0
+    coef0: float = 0.0
+    degree: int = 1
+
+
+def linear():
+    """<x, z>"""
+    return Kernel(LINEAR)
+
+
+def rbf(gamma):
+    """exp(-gamma |x - z|^2)"""
+    return Kernel(RBF, float(gamma))
+
+
+def laplacian(gamma):
+    """exp(-gamma |x - z|), 1-norm"""
+    return Kernel(LAPLACIAN, float(gamma))
+
+
+def poly(gamma, coef0, degree):
+    """(gamma <x, z> + coef0)^degree"""
+    return Kernel(POLY, float(gamma), float(coef0), int(degree))
+
+
+def sigmoid(gamma, coef0):
+    """tanh(gamma <x, z> + coef0); not positive definite in general"""
+    return Kernel(SIGMOID, float(gamma), float(coef0))
+
+
+def cosine():
+    """<x, z> / (|x| |z|); 0 when either is 0"""
+    return Kernel(COSINE)
+
+
+@generic
+def against(kernel, rows, t, points, norms, n, k):
+    """k[i] = k(x, point i) for i < n."""
+
+
+@generic
+def itself(kernel, rows, t):
+    """k(x, x)."""
+
+
+@generic(default=True)
+def measure(kernel, rows, t):
+    """What `norms` keeps of x: |x|^2."""
+    return sqnorm(rows, t)
+
+
+@against.register(Kernel)
+def _(kernel, rows, t, points, norms, n, k):
+    if kernel.kind == RBF:
+        sqdists(rows, t, points, n, k, norms)
+        exp_of(k, n, -kernel.gamma)
+    elif kernel.kind == LAPLACIAN:
+        l1dists(rows, t, points, n, k, norms)
+        exp_of(k, n, -kernel.gamma)
+    else:
+        dots(rows, t, points, n, k)
+        if kernel.kind != LINEAR:
+            map_dots(kernel, k, n, norms, sqnorm(rows, t))
+
+
+@itself.register(Kernel)
+def _(kernel, rows, t):
+    if kernel.kind == RBF or kernel.kind == LAPLACIAN:
+        return 1.0
+    xx = sqnorm(rows, t) * 1.0
+    if kernel.kind == POLY:
+        return (kernel.gamma * xx + kernel.coef0) ** kernel.degree
+    if kernel.kind == SIGMOID:
+        return tanh(kernel.gamma * xx + kernel.coef0)
+    if kernel.kind == COSINE:
+        return 1.0 if xx > 0.0 else 0.0
+    return xx
+
+
+@measure.register(Kernel)
+def _(kernel, rows, t):
+    return l1norm(rows, t) if kernel.kind == LAPLACIAN else sqnorm(rows, t) * 1.0
+
+
+@jit
+def map_dots(kernel, k, n, norms, xx):
+    """k = k(x, z) from k = <x, z>, |z|^2 and |x|^2, for the kernels that are functions of inner products."""
+    if kernel.kind == POLY:
+        for i in range(n):
+            base = kernel.gamma * k[i] + kernel.coef0
+            k[i] = base
+            for _ in range(kernel.degree - 1):
+                k[i] *= base
+    elif kernel.kind == SIGMOID:
+        for i in range(n):
+            k[i] = tanh(kernel.gamma * k[i] + kernel.coef0)
+    else:
+        for i in range(n):
+            product = sqrt(norms[i]) * sqrt(xx)
+            k[i] = k[i] / product if product > 0.0 else 0.0

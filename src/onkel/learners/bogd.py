@@ -1,0 +1,97 @@
+"""BOGD and BOGD++, bounded online gradient descent (Zhao, Wang, Wu, Jin & Hoi, ICML 2012).
+
+A full dictionary loses one point at random; the others grow so that the expected coefficients stay. BOGD draws
+uniformly, BOGD++ prefers light points.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..expansion import SCALE, SIZE, Expansion, full, insert, shrink, weight_of
+from ..kernels import Kernel
+from ..losses import Loss, slope
+from ..outputs import Task, aim
+from ..rng import below, uniform
+from ..stream import step
+
+SAMPLINGS = ("uniform", "nonuniform")
+UNIFORM, NONUNIFORM = range(2)
+
+
+class BOGD(NamedTuple):
+    kernel: Kernel
+    task: Task
+    loss: Loss
+    f: Expansion
+    eta: float
+    reg: float
+    threshold: float  # a gap up to this moves nothing
+    cap: float  # on every coefficient, in units of eta
+    sampling: int
+    rng: np.ndarray
+
+
+@step.register(BOGD)
+def _(self, rows, t, y, weight, scores):
+    kernel, task, loss, f, eta, reg, threshold, _, _, _ = self
+    _, gap = aim(task, scores, t, y, f.scratch.move)
+    if reg > 0.0:
+        shrink(f, 1.0 - eta * reg)
+    push = slope(loss, gap)
+    if push != 0.0 and gap > threshold:
+        if full(f):
+            insert(f, thin_out(self), kernel, rows, t, eta * push * weight)
+            clip(self)
+        else:
+            insert(f, f.count[SIZE], kernel, rows, t, eta * push * weight)
+
+
+@jit
+def thin_out(self):
+    """Draw the point to replace and divide every other coefficient by its probability of staying."""
+    f, p, n = self.f, self.f.scratch.other, self.f.count[SIZE]
+    if self.sampling == UNIFORM:
+        if n > 1:
+            shrink(f, n / (n - 1.0))
+        return below(self.rng, n)
+    chances(f, p, n)
+    u, gone, total = uniform(self.rng), -1, 0.0
+    for i in range(n):
+        total += p[i]
+        if gone < 0 and total > u:
+            gone = i
+    if gone < 0:  # u within rounding of the sum
+        for i in range(n):
+            gone = i if p[i] > 0.0 else gone
+    for i in range(n):
+        if i != gone:
+            for r in range(f.coef.shape[0]):
+                f.coef[r, i] /= 1.0 - p[i]
+    return gone
+
+
+@jit
+def chances(f, p, n):
+    """p[i] = 1 - (n - 1) s_i, s_i the share of point i in the sum of norms; negative ones become 0, the rest scaled up."""
+    total, positive = 0.0, 0.0
+    for i in range(n):
+        p[i] = np.sqrt(weight_of(f, i) * f.diag[i])
+        total += p[i]
+    for i in range(n):
+        share = p[i] / total if total > 0.0 else 1.0 / n
+        p[i] = max(1.0 - (n - 1.0) * share, 0.0)
+        positive += p[i]
+    for i in range(n):
+        p[i] /= positive
+
+
+@jit
+def clip(self):
+    """No coefficient larger than eta cap."""
+    f = self.f
+    most = self.eta * self.cap / f.lazy[SCALE]
+    for r in range(f.coef.shape[0]):
+        for i in range(f.count[SIZE]):
+            f.coef[r, i] = min(max(f.coef[r, i], -most), most)

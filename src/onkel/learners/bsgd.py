@@ -1,0 +1,209 @@
+"""BSGD, budgeted stochastic gradient descent (Wang, Crammer & Vucetic, JMLR 13, 2012), and the look-up table of Glasmachers &
+Qaadan (arXiv 1806.10180).
+
+Pegasos steps of 1 / (reg t). When the budget is exceeded the lightest point p is removed, projected on the others, or
+merged with a partner into one point z = h p + (1 - h) q on the line between them (Gaussian kernel).
+"""
+
+import functools
+from typing import NamedTuple
+
+import numpy as np
+
+from .._jit import jit
+from ..expansion import ROUNDS, SIZE, Expansion, between, discard, insert, spread, weight_of
+from ..kernels import Kernel, itself
+from ..losses import Loss, slope
+from ..outputs import Task, aim
+from ..projection import Gram, grow, project, project_out
+from ..stream import step
+
+MAINTENANCES = ("removal", "projection", "merging")
+REMOVAL, PROJECTION, MERGING = range(3)
+GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
+TWO_PEAKS = np.exp(-2)  # for a smaller kernel value the degradation may have two minima
+
+
+class BSGD(NamedTuple):
+    kernel: Kernel
+    task: Task
+    loss: Loss
+    f: Expansion  # of capacity budget + 1
+    reg: float
+    maintenance: int
+    gram: Gram  # of capacity budget + 1; used by PROJECTION
+    table: np.ndarray  # (n, n) degradation over (m, k) in [0, 1]^2 for |a_p| + |a_q| = 1; no rows: golden section
+
+
+@step.register(BSGD)
+def _(self, rows, t, y, weight, scores):
+    kernel, task, loss, f, reg, maintenance, gram, _ = self
+    _, gap = aim(task, scores, t, y, f.scratch.move)
+    push = slope(loss, gap)
+    shrink_all(f, 1.0 - 1.0 / f.lazy[ROUNDS])
+    if push != 0.0:
+        n, pace = f.count[SIZE], push * weight / (reg * f.lazy[ROUNDS])
+        if maintenance == PROJECTION:
+            kxx = itself(kernel, rows, t)
+            residual = project(gram, f.scratch.k, n, kxx)
+            if residual <= gram.inside * kxx:
+                spread(f, gram.scratch.d, pace)
+                return
+            grow(gram, n, residual)
+        insert(f, n, kernel, rows, t, pace)
+        if n == f.budget:
+            p = lightest(f)
+            if maintenance == REMOVAL:
+                discard(f, p)
+            elif maintenance == PROJECTION:
+                project_out(f, gram, p)
+            else:
+                merge(self, rows, p)
+
+
+@jit
+def shrink_all(f, factor):
+    """f <- factor * f in the coefficients themselves: with unit steps all are equal but for rounding, which therefore
+    decides who is lightest, and must not depend on how the scale is kept."""
+    for c in range(f.coef.shape[0]):
+        for i in range(f.count[SIZE]):
+            f.coef[c, i] *= factor
+
+
+@jit
+def lightest(f):
+    """The point whose removal changes f least; of equals the first."""
+    best, least = 0, np.inf
+    for i in range(f.count[SIZE]):
+        loss = weight_of(f, i) * f.diag[i]
+        if loss < least:
+            best, least = i, loss
+    return best
+
+
+@jit
+def merge(self, rows, p):
+    """Merge p with the partner that degrades f least, or remove it when no point's coefficients agree in sign with its own."""
+    f, k = self.f, self.f.scratch.other
+    between(rows, self.kernel, f, p, k)
+    partner, least = -1, np.inf
+    for q in range(f.count[SIZE]):
+        if q != p and agreement(f, p, q) > 0.0:
+            loss = degradation(self, p, q, k[q])
+            if loss < least:
+                partner, least = q, loss
+    if partner < 0:
+        discard(f, p)
+        return
+    m = share(f, p, partner)
+    h = polish(m, k[partner], golden_section(m, k[partner]))
+    combine(f, p, partner, h, k[partner])
+    discard(f, partner)
+
+
+@jit
+def agreement(f, p, q):
+    """The inner product of two points' coefficients."""
+    total = 0.0
+    for c in range(f.coef.shape[0]):
+        total += f.coef[c, p] * f.coef[c, q]
+    return total
+
+
+@jit
+def share(f, p, q):
+    """m = |a_p| / (|a_p| + |a_q|)."""
+    a = np.sqrt(agreement(f, p, p))
+    return a / (a + np.sqrt(agreement(f, q, q)))
+
+
+@jit
+def degradation(self, p, q, k):
+    """|a_p phi_p + a_q phi_q - a_z phi_z|^2 for the best z,"""
+    f, values = self.f, self.table
+    pp, qq, pq, m = agreement(f, p, p), agreement(f, q, q), agreement(f, p, q), share(f, p, q)
+    if values.shape[0] > 0 and f.coef.shape[0] == 1:
+        return (np.sqrt(pp) + np.sqrt(qq)) ** 2 * look_up(values, m, k)
+    h = golden_section(m, k)
+    u, v = k ** ((1.0 - h) ** 2), k ** (h * h)
+    return pp + qq + 2.0 * pq * k - (pp * u * u + qq * v * v + 2.0 * pq * u * v)
+
+
+@jit
+def overlap(m, k, h):
+    """<m phi_p + (1 - m) phi_q, phi_z>, which the best z maximises."""
+    return m * k ** ((1.0 - h) ** 2) + (1.0 - m) * k ** (h * h)
+
+
+@jit
+def golden_section(m, k):
+    """The best h, to 1e-4; of two maxima the one on the heavier point's side."""
+    low, high = 0.0, 1.0
+    if k < TWO_PEAKS:
+        low, high = (0.5, 1.0) if m > 0.5 else (0.0, 0.5)
+    a, b = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
+    fa, fb = overlap(m, k, a), overlap(m, k, b)
+    while high - low > 1e-4:
+        if fa >= fb:
+            high, b, fb = b, a, fa
+            a = high - GOLDEN_RATIO * (high - low)
+            fa = overlap(m, k, a)
+        else:
+            low, a, fa = a, b, fb
+            b = low + GOLDEN_RATIO * (high - low)
+            fb = overlap(m, k, b)
+    return 0.5 * (low + high)
+
+
+@jit
+def polish(m, k, h):
+    """Newton steps to where the overlap's slope m (1-h) k^((1-h)^2) - (1-m) h k^(h^2) vanishes."""
+    log_k = np.log(k)
+    for _ in range(4):
+        u, v = m * k ** ((1.0 - h) ** 2), (1.0 - m) * k ** (h * h)
+        value = (1.0 - h) * u - h * v
+        change = -u * (1.0 + 2.0 * (1.0 - h) ** 2 * log_k) - v * (1.0 + 2.0 * h * h * log_k)
+        if change < 0.0:  # at a maximum
+            h = min(max(h - value / change, 0.0), 1.0)
+    return h
+
+
+@jit
+def combine(f, p, q, h, k):
+    """Point p becomes z = h p + (1 - h) q, with the coefficients that project both points on it."""
+    width, total = f.points.shape[2], 0.0
+    for j in range(f.points.shape[1]):
+        z = h * f.points[p // width, j, p % width] + (1.0 - h) * f.points[q // width, j, q % width]
+        f.points[p // width, j, p % width] = z
+        total += z * z
+    f.norms[p], f.born[p] = total, -1  # no example of the stream any more
+    for c in range(f.coef.shape[0]):
+        f.coef[c, p] = f.coef[c, p] * k ** ((1.0 - h) ** 2) + f.coef[c, q] * k ** (h * h)
+
+
+@jit
+def look_up(values, m, k):
+    """Bilinear interpolation in the table."""
+    n = values.shape[0] - 1
+    x, y = m * n, min(max(k, 0.0), 1.0) * n
+    i, j = min(int(x), n - 1), min(int(y), n - 1)
+    x, y = x - i, y - j
+    low = values[i, j] * (1.0 - x) + values[i + 1, j] * x
+    high = values[i, j + 1] * (1.0 - x) + values[i + 1, j + 1] * x
+    return low * (1.0 - y) + high * y
+
+
+@functools.cache
+def lookup_table(n=400):
+    """The degradation on an n x n grid of (m, k), by golden section on all of it at once."""
+    m, k = np.meshgrid(np.linspace(0, 1, n), np.linspace(0, 1, n), indexing="ij")
+    one_peak = k >= TWO_PEAKS
+    low = np.where(one_peak | (m <= 0.5), 0.0, 0.5)
+    high = np.where(one_peak | (m > 0.5), 1.0, 0.5)
+    of = getattr(overlap, "py_func", overlap)
+    for _ in range(48):
+        a, b = high - GOLDEN_RATIO * (high - low), low + GOLDEN_RATIO * (high - low)
+        left = of(m, k, a) >= of(m, k, b)
+        low, high = np.where(left, low, a), np.where(left, b, high)
+    best = np.maximum(of(m, k, (low + high) / 2), np.maximum(m, 1 - m))
+    return m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * k - best**2

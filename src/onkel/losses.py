@@ -1,0 +1,60 @@
+"""Losses as functions of the gap (see outputs): 1 - margin for labels, |y - f| for numbers."""
+
+from typing import NamedTuple
+
+from numpy import exp, log1p
+
+from ._jit import jit
+
+NAMES = ("hinge", "squared_hinge", "logistic", "squared", "half_squared", "epsilon_insensitive", "absolute")
+HINGE, SQUARED_HINGE, LOGISTIC, SQUARED, HALF_SQUARED, EPSILON_INSENSITIVE, ABSOLUTE = range(7)
+
+
+class Loss(NamedTuple):
+    kind: int
+    epsilon: float = 0.0
+
+
+@jit
+def slope(loss, gap):
+    """d loss / d gap; at a kink the smaller one."""
+    if loss.kind == HINGE or loss.kind == ABSOLUTE:
+        return 1.0 if gap > 0.0 else 0.0
+    if loss.kind == EPSILON_INSENSITIVE:
+        return 1.0 if gap > loss.epsilon else 0.0
+    if loss.kind == SQUARED_HINGE:
+        return 2.0 * max(gap, 0.0)
+    if loss.kind == LOGISTIC:
+        return 1.0 / (1.0 + exp(1.0 - gap))
+    return 2.0 * gap if loss.kind == SQUARED else gap
+
+
+@jit
+def value(loss, gap):
+    """The loss itself."""
+    if loss.kind == HINGE or loss.kind == ABSOLUTE:
+        return max(gap, 0.0)
+    if loss.kind == EPSILON_INSENSITIVE:
+        return max(gap - loss.epsilon, 0.0)
+    if loss.kind == SQUARED_HINGE:
+        return max(gap, 0.0) ** 2
+    if loss.kind == LOGISTIC:
+        return max(gap - 1.0, 0.0) + log1p(exp(-abs(gap - 1.0)))
+    return gap * gap if loss.kind == SQUARED else 0.5 * gap * gap
+
+
+def curvature(name, clip):
+    """Largest s with l(u) >= l(w) + l'(w)(u - w) + s/2 (l'(w)(u - w))^2 for all |u|, |w|, |y| <= clip (labels: |y| = 1).
+
+    Squared hinge: the tightest pair is w = -clip, u = clip, for clip >= 1.
+    """
+    if name == "squared_hinge":
+        c = max(clip, 1.0)
+        return (3 * c - 1) / (8 * c * c * (1 + c))
+    if name == "logistic":
+        return float(exp(-clip))
+    if name == "squared":
+        return 1 / (8 * clip * clip)
+    if name == "half_squared":
+        return 1 / (4 * clip * clip)
+    return 0.0

@@ -1,0 +1,194 @@
+"""Examples, dense or CSR: the only file that knows one from the other. Example t of `rows` is the pair (rows, t)."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import generic, jit
+from ._panels import panel_dots, panel_l1dists, panel_sparse_dots, panel_sparse_excess, panel_sqdists
+from ._simd import l1dists_of_excess, sqdists_of_dots
+
+
+class Dense(NamedTuple):
+    values: np.ndarray  # (n, d)
+
+
+class Sparse(NamedTuple):  # CSR
+    values: np.ndarray
+    indices: np.ndarray
+    indptr: np.ndarray
+
+
+@generic
+def dots(rows, t, points, n, out):
+    """out[i] = <x, point i> for i < n."""
+
+
+@generic
+def sqdists(rows, t, points, n, out, norms):
+    """out[i] = |x - point i|^2 for i < n; norms holds |point|^2."""
+
+
+@generic
+def l1dists(rows, t, points, n, out, norms):
+    """out[i] = |x - point i| in the 1-norm for i < n; norms holds |point|."""
+
+
+@generic
+def store(rows, t, points, i):
+    """Point i = x."""
+
+
+@generic
+def sqnorm(rows, t):
+    """|x|^2."""
+
+
+@generic
+def l1norm(rows, t):
+    """|x| in the 1-norm."""
+
+
+# Dense rows: direct differences, exact far from the origin.
+
+
+@dots.register(Dense)
+def _(rows, t, points, n, out):
+    values, (_, d, width) = rows.values, points.shape
+    for p in range((n + width - 1) // width):
+        panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+
+
+@sqdists.register(Dense)
+def _(rows, t, points, n, out, norms):
+    values, (_, d, width) = rows.values, points.shape
+    for p in range((n + width - 1) // width):
+        panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+
+
+@l1dists.register(Dense)
+def _(rows, t, points, n, out, norms):
+    values, (_, d, width) = rows.values, points.shape
+    for p in range((n + width - 1) // width):
+        panel_l1dists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+
+
+@store.register(Dense)
+def _(rows, t, points, i):
+    width = points.shape[2]
+    p, lane = i // width, i % width
+    for j in range(points.shape[1]):
+        points[p, j, lane] = rows.values[t, j]
+
+
+@sqnorm.register(Dense)
+def _(rows, t):
+    values, d = rows.values, rows.values.shape[1]
+    return norm_of(values.reshape(values.size), t * d, t * d + d)
+
+
+@l1norm.register(Dense)
+def _(rows, t):
+    total = 0.0
+    for j in range(rows.values.shape[1]):
+        total += abs(rows.values[t, j])
+    return total
+
+
+# CSR rows: stored norms, and only the non-zero columns.
+
+
+@dots.register(Sparse)
+def _(rows, t, points, n, out):
+    sparse_dots(rows.values, rows.indices, rows.indptr[t], rows.indptr[t + 1], points, n, out)
+
+
+@jit
+def sparse_dots(values, indices, start, stop, points, n, out):
+    width = points.shape[2]
+    for p in range((n + width - 1) // width):
+        panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out)
+
+
+@sqdists.register(Sparse)
+def _(rows, t, points, n, out, norms):
+    start, stop = rows.indptr[t], rows.indptr[t + 1]
+    sparse_dots(rows.values, rows.indices, start, stop, points, n, out)
+    sqdists_of_dots(out, norms, n, norm_of(rows.values, start, stop))
+
+
+@l1dists.register(Sparse)
+def _(rows, t, points, n, out, norms):
+    width, start, stop = points.shape[2], rows.indptr[t], rows.indptr[t + 1]
+    for p in range((n + width - 1) // width):
+        panel_sparse_excess(rows.values, rows.indices, start, stop, points, p, min(width, n - p * width), out)
+    l1dists_of_excess(out, norms, n, 0.0)
+
+
+@store.register(Sparse)
+def _(rows, t, points, i):
+    width = points.shape[2]
+    p, lane = i // width, i % width
+    for j in range(points.shape[1]):
+        points[p, j, lane] = 0
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        points[p, rows.indices[q], lane] = rows.values[q]
+
+
+@sqnorm.register(Sparse)
+def _(rows, t):
+    return norm_of(rows.values, rows.indptr[t], rows.indptr[t + 1])
+
+
+@l1norm.register(Sparse)
+def _(rows, t):
+    total = 0.0
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        total += abs(rows.values[q])
+    return total
+
+
+@jit
+def norm_of(values, start, stop):
+    """Sum of squares of a stretch of a flat array: four sums side by side, in an order no compiler may change."""
+    a = b = c = e = values.dtype.type(0)
+    whole = stop - (stop - start) % 4
+    for p in range(start, whole, 4):
+        a += values[p] * values[p]
+        b += values[p + 1] * values[p + 1]
+        c += values[p + 2] * values[p + 2]
+        e += values[p + 3] * values[p + 3]
+    for p in range(whole, stop):
+        a += values[p] * values[p]
+    return (a + b) + (c + e)
+
+
+# A stored point as an example, to compare it with its fellows.
+
+
+@jit
+def take_dense(points, i, held):
+    """Row 0 of `held`, a Dense, = point i."""
+    width = points.shape[2]
+    for j in range(points.shape[1]):
+        held.values[0, j] = points[i // width, j, i % width]
+
+
+@jit
+def take_sparse(points, i, held):
+    """Row 0 of `held`, a Sparse, = point i."""
+    width, n = points.shape[2], 0
+    for j in range(points.shape[1]):
+        value = points[i // width, j, i % width]
+        if value != 0:
+            held.values[n], held.indices[n] = value, j
+            n += 1
+    held.indptr[1] = n
+
+
+@jit
+def move_point(points, i, to):
+    """Point `to` = point i."""
+    width = points.shape[2]
+    for j in range(points.shape[1]):
+        points[to // width, j, to % width] = points[i // width, j, i % width]

@@ -1,0 +1,46 @@
+"""Slow, literal implementations of the learners; the compiled engine is tested against them."""
+
+from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, rbf, sigmoid
+from .dual import duol, krls
+from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
+from .passive_aggressive import bpa, passive_aggressive, spa
+from .perceptrons import (
+    budget_perceptron,
+    forgetron,
+    kernel_perceptron,
+    projectron,
+    projectron_pp,
+    rbp,
+    stoptron,
+)
+
+__all__ = [
+    "Draw",
+    "Mean",
+    "Model",
+    "Result",
+    "bogd",
+    "bpa",
+    "bsgd",
+    "budget_perceptron",
+    "cosine",
+    "duol",
+    "forgetron",
+    "kernel_ogd",
+    "kernel_perceptron",
+    "krls",
+    "laplacian",
+    "linear",
+    "norma",
+    "oskl",
+    "passive_aggressive",
+    "pegasos",
+    "poly",
+    "projectron",
+    "projectron_pp",
+    "rbf",
+    "rbp",
+    "sigmoid",
+    "spa",
+    "stoptron",
+]
