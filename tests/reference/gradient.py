@@ -7,6 +7,7 @@ import numpy as np
 from .common import first_min, new_model, online, slope, span
 
 GOLDEN = (np.sqrt(5) - 1) / 2
+MERGED = -1  # the stream position of a point that is none of the stream's
 
 
 def default_loss(task, loss):
@@ -120,8 +121,23 @@ def norma(
     return online(learn, model, X, y, task, weights=weights)
 
 
-def oskl(X, y, kernel, task, outputs=1, *, eta, G, loss=None, epsilon=0.0, average=True, weights=None, draw=None):
-    """Zhang, Yi, Jin, Lin & He, Online kernel learning with a near optimal sparsity bound, 2013."""
+def oskl(
+    X,
+    y,
+    kernel,
+    task,
+    outputs=1,
+    *,
+    eta,
+    G,
+    loss=None,
+    budget=None,
+    epsilon=0.0,
+    average=True,
+    weights=None,
+    draw=None,
+):
+    """Zhang, Yi, Jin, Lin & He, Online kernel learning with a near optimal sparsity bound, 2013; a full budget stops it."""
     model = new_model(kernel, task, y, outputs)
     loss = loss or ("squared" if task == "regression" else "logistic")
 
@@ -130,7 +146,7 @@ def oskl(X, y, kernel, task, outputs=1, *, eta, G, loss=None, epsilon=0.0, avera
         if z <= 0:
             return
         p = min(z / G, 1.0)
-        if draw.uniform() < p:
+        if draw.uniform() < p and (budget is None or len(model) < budget):
             model.insert(at.x, eta * z / p * at.weight * at.direction, at.position)
 
     return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
@@ -263,7 +279,7 @@ def merge(model, p, partners, search, width, grid, ties):
         cost = [merged(kernel, x[p], a[p], x[q], a[q], width)[2] for q in partners]
     q = partners[first_min(cost, ties)]
     z, row, _ = merged(kernel, x[p], a[p], x[q], a[q], width)
-    model.replace(p, z, row, model.born[p])
+    model.replace(p, z, row, MERGED)
     model.remove_by_swap(q)
 
 

@@ -22,14 +22,29 @@ def passive_aggressive(
     return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
 
 
-def spa(X, y, kernel, task, outputs=1, *, eta, alpha=1.0, beta=1.0, epsilon=0.0, average=True, weights=None, draw=None):
-    """Lu, Zhao & Hoi, Online sparse passive aggressive learning with kernels (SPA), SDM 2016."""
+def spa(
+    X,
+    y,
+    kernel,
+    task,
+    outputs=1,
+    *,
+    eta,
+    alpha=1.0,
+    beta=1.0,
+    budget=None,
+    epsilon=0.0,
+    average=True,
+    weights=None,
+    draw=None,
+):
+    """Lu, Zhao & Hoi, Online sparse passive aggressive learning with kernels (SPA), SDM 2016; a full budget stops it."""
     model = new_model(kernel, task, y, outputs)
 
     def learn(at):
         rho = min(alpha, at.loss) / beta
         norm = at.reach * at.size
-        if rho > 0 and draw.uniform() < rho and norm > 0:
+        if rho > 0 and draw.uniform() < rho and norm > 0 and (budget is None or len(model) < budget):
             tau = min(eta / rho, at.loss / norm)
             model.insert(at.x, tau * at.weight * at.direction, at.position)
 

@@ -90,7 +90,7 @@ def forgetron(
             return
         r = 0
         if variant == "basic":
-            shrink = basic_shrink(budget, np.sqrt(model.squared_norm()))
+            shrink = basic_shrink(budget, np.sqrt(model.squared_norm()) / eta)
         else:
             candidates = range(len(model) - 1) if variant == "greedy" else [0]
             table = [influence(i) for i in candidates]

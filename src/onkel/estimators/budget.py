@@ -231,14 +231,16 @@ class _BPA(_Budgeted):
     C: Any
 
     def _most(self) -> int:
-        return int(self.budget) + 1
+        return int(self.budget) + (self.strategy == "projecting")
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = s.expansion(capacity, self.budget)
-        n, strategy = len(f.norms), bpa.STRATEGIES.index(self.strategy)
-        inverse = gram(capacity if strategy == bpa.PROJECTING else 1, np.dtype(s.dtype))
-        near = n if strategy == bpa.NEAREST else 0
-        return bpa.BPA(s.kernel, s.task, f, float(self.C), strategy, inverse, np.zeros(near, np.int64), np.zeros(near))
+        common = s.kernel, s.task, f, float(self.C)
+        if self.strategy == "simple":
+            return bpa.BPASimple(*common)
+        if self.strategy == "nearest":
+            return bpa.BPANearest(*common, np.zeros(len(f.norms), np.int64), np.zeros(len(f.norms)))
+        return bpa.BPAProjecting(*common, gram(capacity, np.dtype(s.dtype)))
 
 
 @estimator
@@ -269,11 +271,13 @@ class _BSGD(_Budgeted):
         return int(self.budget) + 1
 
     def _make(self, s: Setting, capacity: int) -> Any:
-        f, maintenance = s.expansion(capacity, self.budget), bsgd.MAINTENANCES.index(self.maintenance)
-        inverse = gram(capacity if maintenance == bsgd.PROJECTION else 1, np.dtype(s.dtype))
-        wanted = maintenance == bsgd.MERGING and self.search == "lookup" and s.outputs == 1
-        table = bsgd.lookup_table() if wanted else np.zeros((0, 0))
-        return bsgd.BSGD(s.kernel, s.task, loss_of(self), f, float(self.reg), maintenance, inverse, table)
+        common = s.kernel, s.task, loss_of(self), s.expansion(capacity, self.budget), float(self.reg)
+        if self.maintenance == "removal":
+            return bsgd.BSGDRemoval(*common)
+        if self.maintenance == "projection":
+            return bsgd.BSGDProjection(*common, gram(capacity, np.dtype(s.dtype)))
+        searched = self.search == "golden" or s.outputs > 1
+        return bsgd.BSGDMerging(*common, np.zeros((0, 0)) if searched else bsgd.lookup_table())
 
     def _check(self) -> None:
         if not self.reg > 0:

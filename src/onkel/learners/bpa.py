@@ -16,39 +16,83 @@ from ..outputs import Task, aim, reach
 from ..projection import Gram, entry, grow, project, project_out
 from ..stream import step
 
-STRATEGIES = ("simple", "nearest", "projecting")
-SIMPLE, NEAREST, PROJECTING = range(3)
 
-
-class BPA(NamedTuple):
+class BPASimple(NamedTuple):
     kernel: Kernel
     task: Task
     f: Expansion
     C: float
-    strategy: int
-    gram: Gram  # of capacity budget + 1; used by PROJECTING
-    near: np.ndarray  # (slots,) each point's nearest neighbour; used by NEAREST
+
+
+class BPANearest(NamedTuple):
+    kernel: Kernel
+    task: Task
+    f: Expansion
+    C: float
+    near: np.ndarray  # (slots,) each point's nearest neighbour; itself when it is alone
     near_k: np.ndarray  # (slots,) and the kernel with it
 
 
-@step.register(BPA)
+class BPAProjecting(NamedTuple):
+    kernel: Kernel
+    task: Task
+    f: Expansion  # of capacity budget + 1
+    C: float
+    gram: Gram  # of capacity budget + 1
+
+
+@step.register(BPASimple)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, f, C, strategy, _, _, _ = self
-    _, gap = aim(task, scores, t, y, f.scratch.move)
-    kxx = itself(kernel, rows, t)
-    loss, norm = gap - task.epsilon, reach(task) * kxx
-    if loss > 0.0 and norm > 0.0:
-        tau = min(C, loss / norm) * weight
-        if strategy == PROJECTING:
-            exchange_all(self, rows, t, tau, kxx)
-        elif not full(f):
-            insert(f, f.count[SIZE], kernel, rows, t, tau)
-            if strategy == NEAREST:
-                acquaint(self, rows, f.count[SIZE] - 1)
-        elif strategy == SIMPLE or f.budget == 1:
-            exchange_one(self, rows, t, tau, kxx)
+    f, kxx = self.f, itself(self.kernel, rows, t)
+    tau = pace_of(self, aim(self.task, scores, t, y, f.scratch.move)[1], kxx, weight)
+    if tau > 0.0:
+        i = f.count[SIZE]
+        if full(f):
+            i = cheapest_alone(f, kxx)
+            take_over(f, i, f.scratch.k[i] / kxx, tau)
+            tau = 1.0
+        insert(f, i, self.kernel, rows, t, tau)
+
+
+@step.register(BPANearest)
+def _(self, rows, t, y, weight, scores):
+    f, kxx = self.f, itself(self.kernel, rows, t)
+    tau = pace_of(self, aim(self.task, scores, t, y, f.scratch.move)[1], kxx, weight)
+    if tau > 0.0:
+        i = f.count[SIZE]
+        if full(f):
+            i = cheapest_with_neighbour(self, kxx)
+            own, other, _ = share_of_two(self, i, kxx)
+            for c in range(f.coef.shape[0]):
+                f.coef[c, self.near[i]] += other * f.coef[c, i]
+            take_over(f, i, own, tau)
+            tau = 1.0
+        insert(f, i, self.kernel, rows, t, tau)
+        acquaint(self, rows, i)
+
+
+@step.register(BPAProjecting)
+def _(self, rows, t, y, weight, scores):
+    f, gram, kxx = self.f, self.gram, itself(self.kernel, rows, t)
+    tau = pace_of(self, aim(self.task, scores, t, y, f.scratch.move)[1], kxx, weight)
+    if tau > 0.0:
+        n = f.count[SIZE]
+        residual = project(gram, f.scratch.k, n, kxx)
+        if residual <= gram.inside * kxx:  # in the span of the points: only their coefficients move
+            spread(f, gram.scratch.d, tau)
         else:
-            exchange_two(self, rows, t, tau, kxx)
+            overflow = full(f)
+            grow(gram, n, residual)
+            insert(f, n, self.kernel, rows, t, tau)
+            if overflow:
+                project_out(f, gram, cheapest_of_all(f, gram, n))
+
+
+@jit
+def pace_of(self, gap, kxx, weight):
+    """PA-I's step; 0 when there is nothing to learn."""
+    loss, norm = gap - self.task.epsilon, reach(self.task) * kxx
+    return min(self.C, loss / norm) * weight if loss > 0.0 and norm > 0.0 else 0.0
 
 
 @jit
@@ -59,38 +103,45 @@ def take_over(f, r, share, tau):
 
 
 @jit
-def exchange_one(self, rows, t, tau, kxx):
-    """BPA-S."""
-    f, k, best, least = self.f, self.f.scratch.k, 0, np.inf
+def cheapest_alone(f, kxx):
+    """The point that loses least when x takes over for it."""
+    k, best, least = f.scratch.k, 0, np.inf
     for r in range(f.count[SIZE]):
         loss = weight_of(f, r) * (f.diag[r] - k[r] * (k[r] / kxx))
         if loss < least:
             best, least = r, loss
-    take_over(f, best, k[best] / kxx, tau)
-    insert(f, best, self.kernel, rows, t, 1.0)
+    return best
 
 
 @jit
-def exchange_two(self, rows, t, tau, kxx):
-    """BPA-NN."""
-    f, best, least = self.f, 0, np.inf
-    for r in range(f.count[SIZE]):
-        _, _, distance = share_of_two(self, r, kxx)
-        loss = weight_of(f, r) * distance
+def cheapest_with_neighbour(self, kxx):
+    """The point that loses least when x and its own nearest neighbour take over for it."""
+    best, least = 0, np.inf
+    for r in range(self.f.count[SIZE]):
+        loss = weight_of(self.f, r) * share_of_two(self, r, kxx)[2]
         if loss < least:
             best, least = r, loss
-    own, other, _ = share_of_two(self, best, kxx)
-    for c in range(f.coef.shape[0]):
-        f.coef[c, self.near[best]] += other * f.coef[c, best]
-    take_over(f, best, own, tau)
-    insert(f, best, self.kernel, rows, t, 1.0)
-    acquaint(self, rows, best)
+    return best
+
+
+@jit
+def cheapest_of_all(f, gram, n):
+    """The one of the first n points that loses least when all others take over for it."""
+    best, least = 0, np.inf
+    for r in range(n):
+        loss = weight_of(f, r) / entry(gram.inverse, r, r)
+        if loss < least:
+            best, least = r, loss
+    return best
 
 
 @jit
 def share_of_two(self, r, kxx):
     """Coefficients of point r's projection on x and on r's nearest neighbour n, and r's squared distance from their span."""
     f, n, krn = self.f, self.near[r], self.near_k[r]
+    if n == r:
+        own = f.scratch.k[r] / kxx
+        return own, 0.0, f.diag[r] - own * f.scratch.k[r]
     knn, krx, knx = f.diag[n], f.scratch.k[r], f.scratch.k[n]
     a, b = kxx * 1.0, knn * 1.0
     if a * b - knx * knx < 1e-10 * a * b:  # x and n coincide
@@ -124,23 +175,3 @@ def seek(self, i, k):
         distance = f.diag[j] - 2.0 * k[j]
         if j != i and distance < least:
             self.near[i], self.near_k[i], least = j, k[j], distance
-
-
-@jit
-def exchange_all(self, rows, t, tau, kxx):
-    """BPA-P; an example in the span of the points only moves their coefficients."""
-    f, gram, n = self.f, self.gram, self.f.count[SIZE]
-    residual = project(gram, f.scratch.k, n, kxx)
-    if residual <= gram.inside * kxx:
-        spread(f, gram.scratch.d, tau)
-        return
-    overflow = full(f)
-    grow(gram, n, residual)
-    insert(f, n, self.kernel, rows, t, tau)
-    if overflow:
-        best, least = 0, np.inf
-        for r in range(n):
-            loss = weight_of(f, r) / entry(gram.inverse, r, r)
-            if loss < least:
-                best, least = r, loss
-        project_out(f, gram, best)

@@ -18,56 +18,84 @@ from ..outputs import Task, aim
 from ..projection import Gram, grow, project, project_out
 from ..stream import step
 
-MAINTENANCES = ("removal", "projection", "merging")
-REMOVAL, PROJECTION, MERGING = range(3)
 GOLDEN_RATIO = (np.sqrt(5) - 1) / 2
 TWO_PEAKS = np.exp(-2)  # for a smaller kernel value the degradation may have two minima
 
 
-class BSGD(NamedTuple):
+class BSGDRemoval(NamedTuple):
     kernel: Kernel
     task: Task
     loss: Loss
-    f: Expansion  # of capacity budget + 1
+    f: Expansion  # of capacity budget + 1, like the others'
     reg: float
-    maintenance: int
-    gram: Gram  # of capacity budget + 1; used by PROJECTION
+
+
+class BSGDProjection(NamedTuple):
+    kernel: Kernel
+    task: Task
+    loss: Loss
+    f: Expansion
+    reg: float
+    gram: Gram
+
+
+class BSGDMerging(NamedTuple):
+    kernel: Kernel
+    task: Task
+    loss: Loss
+    f: Expansion
+    reg: float
     table: np.ndarray  # (n, n) degradation over (m, k) in [0, 1]^2 for |a_p| + |a_q| = 1; no rows: golden section
 
 
-@step.register(BSGD)
+@step.register(BSGDRemoval)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, loss, f, reg, maintenance, gram, _ = self
-    _, gap = aim(task, scores, t, y, f.scratch.move)
-    push = slope(loss, gap)
-    shrink_all(f, 1.0 - 1.0 / f.lazy[ROUNDS])
-    if push != 0.0:
-        n, pace = f.count[SIZE], push * weight / (reg * f.lazy[ROUNDS])
-        if maintenance == PROJECTION:
-            kxx = itself(kernel, rows, t)
-            residual = project(gram, f.scratch.k, n, kxx)
-            if residual <= gram.inside * kxx:
-                spread(f, gram.scratch.d, pace)
-                return
+    f = self.f
+    pace = descend(self, aim(self.task, scores, t, y, f.scratch.move)[1], weight)
+    if pace != 0.0:
+        insert(f, f.count[SIZE], self.kernel, rows, t, pace)
+        if f.count[SIZE] > f.budget:
+            discard(f, lightest(f))
+
+
+@step.register(BSGDProjection)
+def _(self, rows, t, y, weight, scores):
+    f, gram = self.f, self.gram
+    pace = descend(self, aim(self.task, scores, t, y, f.scratch.move)[1], weight)
+    if pace != 0.0:
+        n, kxx = f.count[SIZE], itself(self.kernel, rows, t)
+        residual = project(gram, f.scratch.k, n, kxx)
+        if residual <= gram.inside * kxx:  # in the span of the points: only their coefficients move
+            spread(f, gram.scratch.d, pace)
+        else:
             grow(gram, n, residual)
-        insert(f, n, kernel, rows, t, pace)
-        if n == f.budget:
-            p = lightest(f)
-            if maintenance == REMOVAL:
-                discard(f, p)
-            elif maintenance == PROJECTION:
-                project_out(f, gram, p)
-            else:
-                merge(self, rows, p)
+            insert(f, n, self.kernel, rows, t, pace)
+            if f.count[SIZE] > f.budget:
+                project_out(f, gram, lightest(f))
+
+
+@step.register(BSGDMerging)
+def _(self, rows, t, y, weight, scores):
+    f = self.f
+    pace = descend(self, aim(self.task, scores, t, y, f.scratch.move)[1], weight)
+    if pace != 0.0:
+        insert(f, f.count[SIZE], self.kernel, rows, t, pace)
+        if f.count[SIZE] > f.budget:
+            merge(self, rows, lightest(f))
 
 
 @jit
-def shrink_all(f, factor):
-    """f <- factor * f in the coefficients themselves: with unit steps all are equal but for rounding, which therefore
-    decides who is lightest, and must not depend on how the scale is kept."""
+def descend(self, gap, weight):
+    """Shrink f by 1 - 1/t; returns the step towards the example.
+
+    The coefficients themselves shrink: with unit steps they are equal but for rounding, which then decides who is
+    lightest, and must not depend on how a scale is kept.
+    """
+    f, t = self.f, self.f.lazy[ROUNDS]
     for c in range(f.coef.shape[0]):
         for i in range(f.count[SIZE]):
-            f.coef[c, i] *= factor
+            f.coef[c, i] *= 1.0 - 1.0 / t
+    return slope(self.loss, gap) * weight / (self.reg * t)
 
 
 @jit

@@ -1,0 +1,276 @@
+"""One row per learner, variant and task: the tests of all promises run over CASES."""
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import reference as ref
+
+import onkel
+
+BINARY, MULTICLASS, REGRESSION = TASKS = ("binary", "multiclass", "regression")
+D, CLASSES = 7, 4
+BUDGET = 13
+RBF = {"kernel": "rbf", "gamma": 0.15}
+POLY = {"kernel": "poly", "gamma": 0.2, "coef0": 1.0, "degree": 2}
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+    """A configured learner on a task, and the slow function that says what it must compute."""
+
+    name: str
+    estimator: type
+    params: dict[str, Any]
+    task: str
+    twin: Callable[..., ref.Result]
+    twin_params: dict[str, Any]
+    twin_task: str  # the task, or "softmax"
+
+    def __str__(self) -> str:
+        return self.name
+
+    def make(self, **overrides: Any) -> Any:
+        """A fresh estimator."""
+        return self.estimator(**{**self.params, **overrides})
+
+    @property
+    def outputs(self) -> int:
+        return CLASSES if self.task == MULTICLASS else 1
+
+    @property
+    def first(self) -> dict[str, Any]:
+        """What the first call of `learn` or `partial_fit` takes besides X and y."""
+        return {} if self.task == REGRESSION else {"classes": classes_of(self)}
+
+    def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
+        """The twin on the same rows; `key` starts its random numbers, the estimator's are `model._setting.key`."""
+        draw = ref.Draw(key)
+        return self.twin(X, y, kernel, self.twin_task, self.outputs, weights=weights, draw=draw, **self.twin_params)
+
+
+# ------------------------------------------------------------------ streams
+def classes_of(case: Case) -> np.ndarray:
+    """All labels of a case's stream."""
+    return np.array([-1, 1]) if case.task == BINARY else np.arange(CLASSES)
+
+
+@functools.cache
+def stream(task: str, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first n rows of one fixed stream: 7 features, four of ten values are 0, noisy curved target."""
+    random = np.random.default_rng(20)
+    X = random.normal(size=(1000, D)) * (random.random((1000, D)) < 0.6)
+    value = np.sin(2 * X[:, 0]) + X[:, 1] * X[:, 2] - 0.5 * np.abs(X[:, 3]) + 0.3 * X[:, 4]
+    value += 0.3 * random.normal(size=1000)
+    if task == BINARY:
+        y = np.where(value > 0, 1, -1)
+    else:
+        y = np.digitize(value, [-1.0, -0.2, 0.6]) if task == MULTICLASS else value
+    X, y = X[:n], y[:n]
+    X.flags.writeable = y.flags.writeable = False  # shared by all tests
+    return X, y
+
+
+def rows_of(case: Case, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
+    """(X, y): the first n rows of the case's stream, the same for every n; at most 1000."""
+    return stream(case.task, n)
+
+
+# ------------------------------------------------------------------ the table
+CLASSIFIER_LOSSES = ("hinge", "squared_hinge", "logistic")
+REGRESSOR_LOSSES = ("squared", "half_squared", "epsilon_insensitive", "absolute")
+LOSSES = {loss: {"loss": loss} for loss in CLASSIFIER_LOSSES + REGRESSOR_LOSSES}
+LABEL_LOSSES = {loss: LOSSES[loss] for loss in CLASSIFIER_LOSSES}
+AVERAGE = {"average": {"average": True}}
+
+# name; estimators without Classifier and Regressor; twin; parameters; variants (each in all the tasks whose estimator
+# has its parameters and losses).
+TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str, dict[str, Any]]]] = [
+    ("perceptron", "KernelPerceptron", ref.kernel_perceptron, {"eta": 0.5}, {"": {}, **AVERAGE}),
+    (
+        "ogd",
+        "KernelOGD",
+        ref.kernel_ogd,
+        {"eta": 0.2, "reg": 0.01},
+        {
+            **LOSSES,
+            **AVERAGE,
+            "invsqrt": {"schedule": "invsqrt", "eta": 0.5},
+            "pegasos": {"schedule": "pegasos", "reg": 0.1},
+            "ball": {"radius": 1.0},
+            "plain": {"reg": 0.0},
+            "average-ball-logistic": {"average": True, "radius": 1.0, "loss": "logistic"},
+        },
+    ),
+    (
+        "pegasos",
+        "KernelPegasos",
+        ref.pegasos,
+        {"reg": 0.1},
+        {
+            **LABEL_LOSSES,
+            **AVERAGE,
+            "project": {"project": True},
+            "project-average": {"project": True, "average": True},
+        },
+    ),
+    (
+        "norma",
+        "NORMA",
+        ref.norma,
+        {"eta": 0.1, "reg": 0.05},
+        {
+            "": {},
+            "fixed": {"adaptive": False},
+            "truncation": {"truncation": BUDGET},
+            "clip_tube": {"clip_tube": True, "nu": 0.9},
+        },
+    ),
+    (
+        "pa",
+        "KernelPassiveAggressive",
+        ref.passive_aggressive,
+        {"C": 0.3},
+        {variant: {"variant": variant} for variant in ("pa", "pa1", "pa2")} | AVERAGE,
+    ),
+    ("duol", "DUOL", ref.duol, {"C": 1.0}, {"": {}, "any-conflict": {"rho": 0.0}}),
+    ("krls", "KernelRLS", ref.krls, {"threshold": 0.3}, {"": {}, "bounded": {"max_dictionary": BUDGET}}),
+    ("stoptron", "Stoptron", ref.stoptron, {"budget": BUDGET}, {"": {}}),
+    ("rbp", "RBP", ref.rbp, {"budget": BUDGET}, {"": {}}),
+    (
+        "budget-perceptron",
+        "BudgetPerceptron",
+        ref.budget_perceptron,
+        {"budget": BUDGET},
+        {"": {}, "shrinking": {"budget": None}},
+    ),
+    (
+        "forgetron",
+        "Forgetron",
+        ref.forgetron,
+        {"budget": BUDGET, "eta": 0.5},
+        {variant: {"variant": variant} for variant in ("selftuned", "basic", "greedy")},
+    ),
+    *[
+        (
+            name,
+            stem,
+            twin,
+            {"budget": BUDGET},
+            {
+                "budget": {},
+                "tolerance": {"budget": None, "tolerance": 0.8},
+                "both": {"tolerance": 0.5},
+                "exact": {"budget": 150, "tolerance": 0.0},
+            },
+        )
+        for name, stem, twin in (
+            ("projectron", "Projectron", ref.projectron),
+            ("projectron++", "ProjectronPlusPlus", ref.projectron_pp),
+        )
+    ],
+    (
+        "bogd",
+        "BOGD",
+        ref.bogd,
+        {"budget": BUDGET, "eta": 0.2, "reg": 0.01, "cap": 3.0},
+        {**LOSSES, "nonuniform": {"sampling": "nonuniform"}, "tight": {"cap": 1.2, "sampling": "nonuniform"}},
+    ),
+    (
+        "bpa",
+        "BPA",
+        ref.bpa,
+        {"budget": BUDGET, "C": 0.5},
+        {strategy: {"strategy": strategy} for strategy in ("simple", "nearest", "projecting")},
+    ),
+    (
+        "bsgd",
+        "BSGD",
+        ref.bsgd,
+        {"budget": BUDGET, "reg": 0.1, "maintenance": "removal"},
+        {
+            **LOSSES,
+            "projection": {"maintenance": "projection"},
+            "merging-golden": {"maintenance": "merging", "search": "golden"},
+            "merging-lookup": {"maintenance": "merging", "search": "lookup"},
+        },
+    ),
+    (
+        "spa",
+        "SPA",
+        ref.spa,
+        {"beta": 3.0},
+        {"": {}, "last": {"average": False}, "hard-budget": {"budget": BUDGET}},
+    ),
+    (
+        "oskl",
+        "OSKL",
+        ref.oskl,
+        {"G": 2.0},
+        {**LOSSES, "last": {"average": False}, "hard-budget": {"budget": BUDGET}},
+    ),
+]
+
+# What the twins call parameters of another name.
+RENAMED = {
+    ref.norma: {"edge": "rho", "truncation": "tau"},
+    ref.krls: {"threshold": "nu"},
+    ref.budget_perceptron: {"margin": "beta"},
+    ref.projectron: {"tolerance": "eta", "eta": "step"},
+    ref.projectron_pp: {"tolerance": "eta"},
+}
+
+
+def _twin_params(estimator: Any, twin: Callable[..., ref.Result], task: str) -> dict[str, Any]:
+    """The estimator's parameters, defaults too, as far as the twin has them."""
+    known, renamed = inspect.signature(twin).parameters, RENAMED.get(twin, {})
+    params = {renamed.get(name, name): value for name, value in estimator.get_params().items() if name != "kernel"}
+    if twin in (ref.kernel_ogd, ref.bogd) and task == REGRESSION:
+        params["threshold"] = estimator.epsilon
+    if twin is ref.bsgd:
+        params["ties"] = 0.0  # the engine lets rounding decide, as the recorded trace does
+    return {name: value for name, value in params.items() if name in known}
+
+
+def _applies(estimator: type, params: dict[str, Any]) -> bool:
+    return set(params) <= set(estimator._get_param_names()) and params.get("loss") in (
+        None,
+        *estimator._choices.get("loss", ()),
+    )
+
+
+def _cases() -> list[Case]:
+    made = []
+    for name, stem, twin, common, variants in TABLE:
+        for variant, own in variants.items():
+            before = len(made)
+            for task in TASKS:
+                estimator = getattr(onkel, stem + ("Regressor" if task == REGRESSION else "Classifier"), None)
+                if estimator is None or (task == MULTICLASS and not estimator._multiclass):
+                    continue
+                if not _applies(estimator, own):
+                    continue
+                params = {**RBF, "random_state": 0, **common, **own}
+                configured = estimator(**params)
+                softmax = task == MULTICLASS and getattr(configured, "loss", "") == "logistic" and configured._softmax
+                made.append(
+                    Case(
+                        "-".join(filter(None, (name, variant, task))),
+                        estimator,
+                        params,
+                        task,
+                        twin,
+                        _twin_params(configured, twin, task),
+                        "softmax" if softmax else task,
+                    )
+                )
+            assert len(made) > before, f"{name}: the variant {variant} exists in no task"
+    return made
+
+
+CASES = _cases()
+each_case = pytest.mark.parametrize("case", CASES, ids=str)
