@@ -37,3 +37,37 @@ from .estimators.exact import (
 )
 
 __version__ = "0.1.0"
+
+__all__ = [
+    "BOGDClassifier",
+    "BOGDRegressor",
+    "BPAClassifier",
+    "BPARegressor",
+    "BSGDClassifier",
+    "BSGDRegressor",
+    "BudgetPerceptronClassifier",
+    "DUOLClassifier",
+    "ForgetronClassifier",
+    "ForgetronRegressor",
+    "KernelOGDClassifier",
+    "KernelOGDRegressor",
+    "KernelPassiveAggressiveClassifier",
+    "KernelPassiveAggressiveRegressor",
+    "KernelPegasosClassifier",
+    "KernelPerceptronClassifier",
+    "KernelPerceptronRegressor",
+    "KernelRLSRegressor",
+    "NORMAClassifier",
+    "NORMARegressor",
+    "OSKLClassifier",
+    "OSKLRegressor",
+    "ProjectronClassifier",
+    "ProjectronPlusPlusClassifier",
+    "ProjectronRegressor",
+    "RBPClassifier",
+    "RBPRegressor",
+    "SPAClassifier",
+    "SPARegressor",
+    "StoptronClassifier",
+    "StoptronRegressor",
+]

@@ -1,4 +1,4 @@
-"""f_r(x) = scale * sum_i coef[r, i] k(point_i, x) + bias[r]: the dictionary every kernel learner keeps, one r per output."""
+"""f_r(x) = scale * sum_i coef[r, i] k(point_i, x) + bias[r], one r per output: what every kernel learner keeps."""
 
 from typing import NamedTuple
 
@@ -62,7 +62,7 @@ def dense_points(f):
 
 
 def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=False):
-    """An expansion with no points and room for `capacity`; `budget` (default: the capacity) is the most it may grow to."""
+    """An expansion with room for `capacity` points, which may grow to `budget` (default: the capacity)."""
     panels, width = panel_shape(capacity, dtype)
     n = slots(capacity, dtype)
 

@@ -44,7 +44,7 @@ def value(loss, gap):
 
 
 def curvature(name, clip):
-    """Largest s with l(u) >= l(w) + l'(w)(u - w) + s/2 (l'(w)(u - w))^2 for all |u|, |w|, |y| <= clip (labels: |y| = 1).
+    """Largest s with l(u) >= l(w) + l'(w)(u - w) + s/2 (l'(w)(u - w))^2 for all |u|, |w| <= clip, and |y| <= clip.
 
     Squared hinge: the tightest pair is w = -clip, u = clip, for clip >= 1.
     """

@@ -39,7 +39,7 @@ def times(matrix, vector, n, out):
 
 @jit
 def project(gram, k, n, kxx):
-    """Squared distance of x from the span of the n points, given its kernel row; the coefficients stay in the scratch."""
+    """Squared distance of x, whose kernel row is k, from the span of the n points; leaves the coefficients in d."""
     row, d = gram.scratch
     for i in range(n):
         row[0, i] = k[i]
@@ -83,7 +83,7 @@ def column(gram, r, n):
 
 @jit
 def drop(gram, r, n):
-    """Remove point r of n, whose `column` is in the scratch; the last point takes its place (inverse of a submatrix)."""
+    """Remove point r of n, whose `column` is in the scratch; the last takes its place (inverse of a submatrix)."""
     inverse, last, width = gram.inverse, n - 1, gram.inverse.shape[2]
     row, d = gram.scratch
     add_outer(inverse, n, d, -1.0 / d[r])

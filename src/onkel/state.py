@@ -1,4 +1,4 @@
-"""A learner is nested NamedTuples of numbers and arrays: its state is the arrays, but for those under `scratch` and `table`."""
+"""A learner is nested NamedTuples of numbers and arrays; its state is the arrays, work space and tables apart."""
 
 import numpy as np
 

@@ -11,8 +11,8 @@ from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.metaestimators import available_if
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from .. import kernels, losses
@@ -301,7 +301,7 @@ class KernelEstimator(BaseEstimator):
 
 
 @estimator
-class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
+class KernelClassifier(ClassifierMixin, KernelEstimator):
     _multiclass: ClassVar[bool] = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -335,7 +335,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
     def _has_probabilities(self) -> bool:
         return getattr(self, "loss", None) == "logistic"
 
-    @available_if(_has_probabilities)
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
         """Probability of every class; for the logistic loss."""
         scores = self._scores(X).astype(np.float64)
@@ -380,7 +380,7 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):  # type: ignore[misc]
 
 
 @estimator
-class KernelRegressor(RegressorMixin, KernelEstimator):  # type: ignore[misc]
+class KernelRegressor(RegressorMixin, KernelEstimator):
     epsilon: float = 0.1
 
     _numeric: ClassVar[bool] = True
@@ -465,7 +465,7 @@ def _check_poly(X: Any, kernel: Any) -> None:
     base = abs(kernel.gamma) * _largest_sqnorm(X) + abs(kernel.coef0)
     if kernel.degree * math.log2(max(base, 1)) > np.finfo(X.dtype).maxexp / 2:
         raise ValueError(
-            f"The values of X are too large for a polynomial kernel of degree {kernel.degree} in {X.dtype}: scale the features."
+            f"The values of X are too large for a poly kernel of degree {kernel.degree} in {X.dtype}: scale them."
         )
 
 

@@ -5,6 +5,8 @@ import math
 import numbers
 import typing
 
+import numpy as np
+
 
 class Check(typing.NamedTuple):
     words: str  # completes "must be ..."
@@ -12,7 +14,7 @@ class Check(typing.NamedTuple):
 
 
 def _real(value: typing.Any) -> bool:
-    return isinstance(value, numbers.Real) and not isinstance(value, bool) and not math.isnan(value)
+    return not isinstance(value, bool) and isinstance(value, numbers.Real) and not math.isnan(value)
 
 
 def real(
@@ -33,7 +35,7 @@ def real(
 
 def whole(low: int) -> Check:
     def passes(x: typing.Any) -> bool:
-        return isinstance(x, numbers.Integral) and not isinstance(x, bool) and x >= low
+        return not isinstance(x, bool) and isinstance(x, numbers.Integral) and int(x) >= low
 
     return Check(f"a whole number of at least {low}", passes)
 
@@ -46,7 +48,7 @@ def optional(check: Check) -> Check:
     return Check(check.words + " or None", lambda x: x is None or check.passes(x))
 
 
-FLAG = Check("True or False", lambda x: isinstance(x, bool))
+FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
 ANY = Check("anything", lambda x: True)
 KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
 
@@ -59,15 +61,16 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         ),
     ),
     "gamma": (
-        'Kernel coefficient: a number, "auto" (1 / n_features) or "scale" (1 / (n_features * variance of the first batch), '
-        "which therefore depends on how the stream was cut).",
+        'Kernel coefficient: a number, "auto" (1 / n_features) or "scale" (1 / (n_features * variance of the first '
+        "batch), which depends on how the stream is cut).",
         Check(
             'a number above 0, "auto" or "scale"',
             lambda x: x in ("auto", "scale") if isinstance(x, str) else real(0, over=True).passes(x),
         ),
     ),
     "sigma": (
-        "Kernel width as the papers write it; replaces gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian exp(-|x-z|_1 / sigma).",
+        "Kernel width as the papers write it; replaces gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
+        "exp(-|x-z|_1 / sigma).",
         real(0, over=True),
     ),
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),

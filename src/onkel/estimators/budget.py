@@ -112,7 +112,7 @@ class ForgetronClassifier(KernelClassifier, _Forgetron):
 
 @estimator
 class ForgetronRegressor(KernelRegressor, _Forgetron):
-    """Forgetron for numbers (after Dekel, Shalev-Shwartz & Singer 2008), with steps of +-eta on misses above epsilon."""
+    """Forgetron for numbers (after Dekel, Shalev-Shwartz & Singer 2008): steps of +-eta on misses above epsilon."""
 
     budget: int = 100
     variant: str = "selftuned"
@@ -386,7 +386,7 @@ class OSKLClassifier(KernelClassifier, _OSKL):
 
 @estimator
 class OSKLRegressor(KernelRegressor, _OSKL):
-    """Online sparse kernel learning of numbers (after Zhang, Yi, Jin, Lin & He 2013); predicts with the averaged model."""
+    """Online sparse kernel learning of numbers (after Zhang, Yi, Jin, Lin & He 2013); the averaged model predicts."""
 
     loss: str = "epsilon_insensitive"
     eta: float = 0.1

@@ -154,7 +154,7 @@ class _NORMA(KernelEstimator):
 
 @estimator
 class NORMAClassifier(KernelClassifier, _NORMA):
-    """NORMA (Kivinen, Smola & Williamson 2004): soft margin with a bias; the margin adapts to a fraction nu of errors."""
+    """NORMA (Kivinen, Smola & Williamson 2004): a bias, and a margin that adapts to a fraction nu of errors."""
 
     nu: float = 0.5
     eta: float = 0.2
@@ -166,7 +166,7 @@ class NORMAClassifier(KernelClassifier, _NORMA):
 
 @estimator
 class NORMARegressor(KernelRegressor, _NORMA):
-    """NORMA for numbers (Kivinen, Smola & Williamson 2004): a tube, of first half width epsilon, that a fraction nu leaves."""
+    """NORMA for numbers (Kivinen, Smola & Williamson 2004): a tube of first half width epsilon adapts to nu."""
 
     nu: float = 0.4
     eta: float = 0.03

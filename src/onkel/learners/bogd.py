@@ -74,7 +74,7 @@ def thin_out(self):
 
 @jit
 def chances(f, p, n):
-    """p[i] = 1 - (n - 1) s_i, s_i the share of point i in the sum of norms; negative ones become 0, the rest scaled up."""
+    """p[i] = 1 - (n - 1) s_i, s_i point i's share in the sum of norms; negative ones become 0, the rest is scaled."""
     total, positive = 0.0, 0.0
     for i in range(n):
         p[i] = np.sqrt(weight_of(f, i) * f.diag[i])

@@ -1,8 +1,8 @@
 """Budgeted passive-aggressive learning: BPA-S, BPA-NN and BPA-P (Wang & Vucetic, AISTATS 2010).
 
-The new example and its step tau are those of PA-I. When the budget is full one point r leaves, and the points of a set V
-take over the projection of its part of f on their span: V = {x} (simple), {x, the nearest neighbour of r} (nearest) or
-all points (projecting). The r that loses least leaves: |a_r|^2 times the squared distance of r from the span of V.
+The new example and its step tau are those of PA-I. When the budget is full one point r leaves, and the points of a
+set V take over the projection of its part of f on their span: V = {x} (simple), {x, the nearest neighbour of r}
+(nearest) or all points (projecting). The r that loses least leaves: |a_r|^2 times the squared distance of r from the span of V.
 """
 
 from typing import NamedTuple
@@ -137,7 +137,7 @@ def cheapest_of_all(f, gram, n):
 
 @jit
 def share_of_two(self, r, kxx):
-    """Coefficients of point r's projection on x and on r's nearest neighbour n, and r's squared distance from their span."""
+    """Point r's projection on x and on its nearest neighbour n: both coefficients, and the squared distance."""
     f, n, krn = self.f, self.near[r], self.near_k[r]
     if n == r:
         own = f.scratch.k[r] / kxx

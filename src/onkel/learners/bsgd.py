@@ -1,5 +1,6 @@
-"""BSGD, budgeted stochastic gradient descent (Wang, Crammer & Vucetic, JMLR 13, 2012), and the look-up table of Glasmachers &
-Qaadan (arXiv 1806.10180).
+"""BSGD, budgeted stochastic gradient descent (Wang, Crammer & Vucetic, JMLR 13, 2012).
+
+With the look-up table of Glasmachers & Qaadan (arXiv 1806.10180).
 
 Pegasos steps of 1 / (reg t). When the budget is exceeded the lightest point p is removed, projected on the others, or
 merged with a partner into one point z = h p + (1 - h) q on the line between them (Gaussian kernel).
@@ -111,7 +112,7 @@ def lightest(f):
 
 @jit
 def merge(self, rows, p):
-    """Merge p with the partner that degrades f least, or remove it when no point's coefficients agree in sign with its own."""
+    """Merge p with the partner that degrades f least, or remove it when no point has coefficients of its sign."""
     f, k = self.f, self.f.scratch.other
     between(rows, self.kernel, f, p, k)
     partner, least = -1, np.inf

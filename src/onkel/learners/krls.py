@@ -1,4 +1,4 @@
-"""ALD-KRLS, kernel recursive least squares with approximate linear dependence (Engel, Mannor & Meir, IEEE TSP 52, 2004).
+"""ALD-KRLS: kernel recursive least squares, approximate linear dependence (Engel, Mannor & Meir, IEEE TSP 52, 2004).
 
 A point further than nu (squared) from the span of the dictionary joins it; every other example only refines the
 coefficients, which stay the least-squares fit to the whole past. Sample weights weigh the squares.

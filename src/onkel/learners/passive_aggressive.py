@@ -1,4 +1,4 @@
-"""Kernel passive-aggressive learning, PA, PA-I and PA-II (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, JMLR 7, 2006)."""
+"""Kernel PA, PA-I and PA-II (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, JMLR 7, 2006)."""
 
 from typing import NamedTuple
 

@@ -1,7 +1,7 @@
 """Projectron and Projectron++ (Orabona, Keshet & Caputo, JMLR 10, 2009).
 
-A mistake is projected on the stored points when they nearly span it, or when the budget is full. Projectron++ also steps
-along the projection on correct examples inside the margin, when the step pays for what the projection loses.
+A mistake is projected on the stored points when they nearly span it, or when the budget is full. Projectron++ also
+steps along the projection on correct examples inside the margin, when the step pays for what the projection loses.
 """
 
 from typing import NamedTuple

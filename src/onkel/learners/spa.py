@@ -1,6 +1,6 @@
 """SPA, sparse passive-aggressive learning (Lu, Zhao & Hoi, SDM 2016; Lu's thesis, Algorithm 7).
 
-An example is stored with probability rho = min(alpha, loss) / beta, and then for good. The classifier is the averaged one.
+An example is stored with probability rho = min(alpha, loss) / beta, and then for good. The averaged model predicts.
 """
 
 from typing import NamedTuple
