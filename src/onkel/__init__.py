@@ -35,6 +35,7 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
+from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
 
@@ -57,6 +58,7 @@ __all__ = [
     "KernelPerceptronClassifier",
     "KernelPerceptronRegressor",
     "KernelRLSRegressor",
+    "ModelFileError",
     "NORMAClassifier",
     "NORMARegressor",
     "OSKLClassifier",
@@ -70,4 +72,6 @@ __all__ = [
     "SPARegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "load",
+    "save",
 ]

@@ -384,6 +384,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
     epsilon: float = 0.1
 
     _numeric: ClassVar[bool] = True
+    _slow: ClassVar[bool] = False  # whether steps of one small size stay far from the target in a short pass
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Start anew and learn (X, y) in `n_passes` passes."""
@@ -407,6 +408,11 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
         return np.asarray(y, np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = self._slow
+        return tags
 
 
 def loss_of(estimator: Any) -> losses.Loss:

@@ -46,6 +46,7 @@ class StoptronRegressor(KernelRegressor, _Stoptron):
 
     budget: int = 100
     eta: float = 0.1
+    _slow: ClassVar[bool] = True
 
 
 class _RBP(_Budgeted):
@@ -70,6 +71,7 @@ class RBPRegressor(KernelRegressor, _RBP):
 
     budget: int = 100
     eta: float = 0.1
+    _slow: ClassVar[bool] = True
 
 
 @estimator
@@ -117,6 +119,7 @@ class ForgetronRegressor(KernelRegressor, _Forgetron):
     budget: int = 100
     variant: str = "selftuned"
     eta: float = 0.1
+    _slow: ClassVar[bool] = True
 
 
 class _Projectron(KernelEstimator):
@@ -162,6 +165,7 @@ class ProjectronRegressor(KernelRegressor, _Projectron):
     budget: int | None = 100
     tolerance: float | None = None
     eta: float = 0.1
+    _slow: ClassVar[bool] = True
 
 
 @estimator
@@ -304,7 +308,7 @@ class BSGDRegressor(KernelRegressor, _BSGD):
 
     budget: int = 100
     loss: str = "epsilon_insensitive"
-    reg: float = 1e-4
+    reg: float = 1e-2
     maintenance: str = "merging"
     search: str = "lookup"
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}
@@ -359,6 +363,7 @@ class SPARegressor(KernelRegressor, _SPA):
     beta: float = 5.0
     budget: int | None = None
     average: bool = True
+    _slow: ClassVar[bool] = True
 
 
 class _OSKL(_Sampled):
@@ -394,3 +399,4 @@ class OSKLRegressor(KernelRegressor, _OSKL):
     budget: int | None = None
     average: bool = True
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}
+    _slow: ClassVar[bool] = True

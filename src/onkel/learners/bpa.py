@@ -2,7 +2,7 @@
 
 The new example and its step tau are those of PA-I. When the budget is full one point r leaves, and the points of a
 set V take over the projection of its part of f on their span: V = {x} (simple), {x, the nearest neighbour of r}
-(nearest) or all points (projecting). The r that loses least leaves: |a_r|^2 times the squared distance of r from the span of V.
+(nearest) or all points (projecting). The r leaves that loses least: |a_r|^2 times its squared distance from that span.
 """
 
 from typing import NamedTuple

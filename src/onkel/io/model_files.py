@@ -1,0 +1,495 @@
+"""One model in one safetensors file: the learner's arrays and, in the header, a JSON document with all else.
+
+Nothing in a file is ever run or unpickled. `load` believes a file only bit by bit: sizes before anything is allocated,
+then parameters, digest and numbers before compiled code, which does not look where it reaches, sees any of them.
+"""
+
+import contextlib
+import hashlib
+import json
+import math
+import numbers
+import os
+import re
+import secrets
+import shutil
+import stat
+import sys
+from collections.abc import Callable, Iterable
+from types import NoneType
+from typing import Any, BinaryIO, NamedTuple
+
+import numpy as np
+import safetensors.numpy
+
+from .. import kernels as own_kernels
+from .._panels import panel_shape, slots
+from ..estimators import budget, exact
+from ..estimators._base import KernelClassifier, KernelEstimator, Setting
+from ..estimators._parameters import validate
+from ..expansion import SIZE, Expansion
+from ..learners.bpa import BPANearest
+from ..learners.bsgd import BSGDMerging
+from ..learners.budget_perceptron import BudgetPerceptron
+from ..outputs import BINARY
+from ..projection import Gram
+from ..state import arrays
+
+FORMAT = 1
+MOST_HEADER = 100_000_000  # bytes, in every safetensors file
+MOST_LABELS = 2**26  # bytes of classes_
+DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8")}
+LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
+ESTIMATORS: dict[str, type[KernelEstimator]] = {
+    name: value
+    for module in (exact, budget)
+    for name, value in vars(module).items()
+    if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
+}
+ENTRIES = (
+    "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
+    "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support",
+)  # fmt: skip
+
+
+class ModelFileError(ValueError):
+    """The file holds no model that this onkel can load."""
+
+
+class _FlawError(Exception):
+    """What is wrong with a file or a model, and what helps."""
+
+    def __init__(self, reason: str, advice: str = "") -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.advice = advice or (
+            "The file is damaged or was not written by onkel.save: take another copy, or save the model again."
+        )
+
+
+def _need(condition: Any, reason: str) -> None:
+    if not condition:
+        raise _FlawError(reason)
+
+
+def save(model: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file from which `load` resumes bit for bit.
+
+    A file already there is replaced as a whole or, when anything fails, not at all.
+    """
+    name = type(model).__name__
+    if type(model) is not ESTIMATORS.get(name):
+        raise TypeError(f"onkel.save takes an estimator of onkel, not {name}; from a Pipeline, save the step itself.")
+    model._fitted()
+    try:
+        document = _describe(model)
+        _, made, _ = _assemble(document, (type(model._setting.kernel),))  # nothing is written that could not be read
+        _check_state(model._learner, made._most())
+    except _FlawError as flaw:
+        raise ValueError(f"This {name} cannot be saved: {flaw.reason}.") from flaw.__cause__
+    held = arrays(model._learner)
+    shapes = {name: (a.dtype, a.shape) for name, a in held.items()}
+    digest = _digest(document, shapes)
+    for array in sorted(held):
+        digest.update(_little(held[array]))
+    data = safetensors.numpy.save(held, {"onkel": _text({**document, "digest": digest.hexdigest()})})
+    if int.from_bytes(data[:8], "little") > MOST_HEADER:
+        raise ValueError(f"This {name} cannot be saved: its feature names and classes are too long for the header.")
+    _write(os.path.realpath(os.fsdecode(path)), data)
+
+
+def load(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Any:
+    """The estimator that `save` wrote; `kernels`: the types of kernels of your own.
+
+    Raises ModelFileError, a ValueError, for whatever is no sound model file. Runs nothing that is in the file.
+    """
+    name = os.fsdecode(path)
+    if not stat.S_ISREG(os.stat(name).st_mode):
+        raise ModelFileError(f"{name} cannot be loaded: it is not a regular file. Pass the path of a model file.")
+    with open(name, "rb") as file:
+        try:
+            return _read(file, tuple(kernels))
+        except _FlawError as flaw:
+            raise ModelFileError(f"{name} cannot be loaded: {flaw.reason}. {flaw.advice}") from flaw.__cause__
+
+
+# ------------------------------------------------------------------------------------ the document
+
+
+def _describe(model: Any) -> dict[str, Any]:
+    """All of a fitted estimator but its arrays."""
+    setting, f = model._setting, model._learner.f
+    if not isinstance(model.random_state, NoneType | numbers.Integral):
+        raise _FlawError(
+            f"random_state is a {type(model.random_state).__name__}, which no file can hold. Set it to None or a whole "
+            "number first, with set_params: only fit uses it, what the model has learnt stays the same"
+        )
+    parameters = {name: _plain(value, name) for name, value in model.get_params(deep=False).items()}
+    learnt_with = {name: _plain(value, name) for name, value in model._made_with.items()}
+    names = getattr(model, "feature_names_in_", None)
+    classes = getattr(model, "classes_", None)
+    values = (
+        FORMAT, _version(), type(model).__name__, parameters,
+        {name: value for name, value in learnt_with.items() if value != parameters[name]},
+        _plain(setting.kernel, "kernel"), None if classes is None else _labels(classes),
+        setting.d, None if names is None else [str(name) for name in names],
+        setting.outputs, [setting.task.kind, setting.task.epsilon], setting.dtype, setting.key,
+        len(f.born), model.n_seen_, model.n_support_,
+    )  # fmt: skip
+    return dict(zip(ENTRIES, values, strict=True))
+
+
+def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, Any, Setting]:
+    """From a document: the estimator but for its learner; the same with the parameters it learnt with; the setting."""
+    _need(tuple(document) == ENTRIES, "its document lacks entries or has too many")
+    name, given, changed = document["class"], document["parameters"], document["learnt_with"]
+    cls = ESTIMATORS.get(name) if isinstance(name, str) else None
+    if cls is None:
+        raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
+    _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
+    _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
+    _need(changed.keys() <= cls()._parameters().keys(), f"its parameters are not those of {name}")
+    values = {key: _value(value, kinds) for key, value in given.items()}
+    old = {key: _value(value, kinds) for key, value in changed.items()}
+    _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
+    model, made = cls(**values), cls(**{**values, **old})
+    for one in (model, made):
+        try:
+            validate(one, one._choices)
+            one._check()
+        except (ValueError, OverflowError) as error:
+            raise _FlawError(f"its parameters are not valid: {error}") from error
+    d, dtype, key = document["n_features"], document["dtype"], document["key"]
+    _need(_whole(d, 1) and dtype in ("float32", "float64") and _whole(key, 0), "its setting is not valid")
+    attributes = {"n_features_in_": d, **_classes(cls, document["classes"]), **_names(document["feature_names"], d)}
+    for one in (model, made):
+        one.__dict__.update(attributes)
+    task, outputs = made._task(), made._outputs()
+    _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
+    setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
+    model.__dict__.update(_setting=setting, _made_with=made._parameters())
+    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
+    return model, made, setting
+
+
+def _plain(value: Any, name: str) -> Any:
+    """A parameter as JSON has it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, str):
+        return str(value)
+    if isinstance(value, numbers.Integral):
+        return int(value)
+    if isinstance(value, numbers.Real):
+        return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if not (isinstance(value, tuple) and hasattr(value, "_fields")):
+        raise _FlawError(f"{name} is a {type(value).__name__}, which no file can hold")
+    kind, fields = type(value), dict(zip(value._fields, value, strict=True))
+    if kind.__name__ == "Kernel" and kind is not own_kernels.Kernel:
+        raise _FlawError("its kernel's type is named Kernel, as onkel's own: rename it")
+    for field, x in fields.items():
+        if not isinstance(x, bool | int | float | np.int64):
+            raise _FlawError(f"{kind.__name__}.{field} is a {type(x).__name__}: only plain numbers can be saved")
+    return {"kernel": kind.__name__, "numbers": {field: _plain(x, field) for field, x in fields.items()}}
+
+
+def _value(value: Any, kinds: tuple[type, ...]) -> Any:
+    """What `_plain` was given."""
+    if isinstance(value, dict) and value.keys() == {"kernel", "numbers"}:
+        return _kernel(value["kernel"], value["numbers"], kinds)
+    if isinstance(value, dict):
+        _need(value.keys() == {"float"} and value["float"] in ("inf", "-inf"), "a parameter is no number")
+        return float(value["float"])
+    _need(isinstance(value, NoneType | bool | int | float | str), "a parameter is no number, word or kernel")
+    _need(not isinstance(value, int) or abs(value) < 2**63, "a parameter is too large")
+    return value
+
+
+def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
+    _need(isinstance(name, str) and isinstance(values, dict), "its kernel is not valid")
+    kind: Any = {**{kind.__name__: kind for kind in kinds}, "Kernel": own_kernels.Kernel}.get(name)
+    if kind is None:
+        raise _FlawError(
+            f"its kernel is a {name[:50]!r}, a type that onkel does not have",
+            f"Pass the type of that name that the model was made with: load(path, kernels=[{name[:50]}]).",
+        )
+    plain = {field: _value(value, ()) for field, value in values.items()}
+    numeric = all(isinstance(x, bool | int | float) for x in plain.values())
+    _need(tuple(plain) == getattr(kind, "_fields", None) and numeric, f"its kernel's numbers are not those of {name}")
+    try:
+        kernel = kind(**plain)
+    except Exception as error:
+        raise _FlawError(f"its kernel's numbers are not valid: {error}") from error
+    if kind is own_kernels.Kernel:
+        positive = kernel.gamma > 0 or kernel.kind not in (own_kernels.RBF, own_kernels.LAPLACIAN)
+        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.COSINE and _whole(kernel.degree, 1)
+        sound = positive and math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0)
+        _need(known and sound, "its kernel's numbers are not valid")
+    return kernel
+
+
+def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
+    """The kernel that the parameters became with the first batch."""
+    kernel = _value(value, kinds)
+    if isinstance(made.kernel, str):
+        same = type(kernel) is own_kernels.Kernel and kernel.kind == getattr(own_kernels, made.kernel.upper())
+    else:
+        same = type(kernel) is type(made.kernel) and kernel == made.kernel
+    _need(same, "its kernel is not that of its parameters")
+    return kernel
+
+
+def _labels(classes: np.ndarray) -> dict[str, Any]:
+    """The attribute classes_ as JSON has it."""
+    kind, values = classes.dtype.kind, classes.tolist()
+    name = f"U{classes.dtype.itemsize // 4}" if kind == "U" else classes.dtype.name
+    if kind not in LABELS or name == np.dtype(np.longdouble).name or not _are(values, LABELS[kind]):
+        raise _FlawError(f"its classes, of dtype {classes.dtype}, are not plain numbers or strings")
+    return {"dtype": name, "values": values}
+
+
+def _classes(cls: Any, described: Any) -> dict[str, Any]:
+    """The attribute classes_ of a classifier."""
+    if not issubclass(cls, KernelClassifier):
+        _need(described is None, "it has classes, but is no classifier")
+        return {}
+    _need(isinstance(described, dict) and described.keys() == {"dtype", "values"}, "its classes are not valid")
+    name, values = described["dtype"], described["values"]
+    known = isinstance(name, str) and re.fullmatch("bool|object|u?int(8|16|32|64)|float(16|32|64)|U[0-9]{1,8}", name)
+    _need(known and isinstance(values, list), "its classes are not valid")
+    dtype = np.dtype(name)
+    _need(_are(values, LABELS[dtype.kind]) and dtype.itemsize * len(values) <= MOST_LABELS, "its classes are not valid")
+    try:
+        classes = np.array(values, dtype)
+    except OverflowError as error:
+        raise _FlawError("its classes do not fit their dtype") from error
+    kept = classes.tolist() == values and np.array_equal(np.unique(classes), classes)
+    _need(kept and len(values) >= 2, "its classes are not valid")
+    _need(len(values) == 2 or cls._multiclass, "it has too many classes")
+    return {"classes_": classes}
+
+
+def _names(names: Any, d: int) -> dict[str, Any]:
+    """The attribute feature_names_in_, if there is one."""
+    if names is None:
+        return {}
+    _need(isinstance(names, list) and len(names) == d and _are(names, str), "its feature names are not valid")
+    return {"feature_names_in_": np.array(names, dtype=object)}
+
+
+def _whole(value: Any, least: int) -> bool:
+    return type(value) is int and least <= value < 2**63
+
+
+def _are(values: list[Any], kind: type) -> bool:
+    return all(isinstance(value, kind) and (kind is not int or type(value) is int) for value in values)
+
+
+def _text(document: Any) -> str:
+    return json.dumps(document, separators=(",", ":"), allow_nan=False)
+
+
+def _version() -> str:
+    from .. import __version__  # not there yet when the package imports this file
+
+    return __version__
+
+
+# ---------------------------------------------------------------------------------------- the file
+
+
+class _Array(NamedTuple):
+    dtype: np.dtype[Any]
+    shape: tuple[int, ...]
+    start: int  # position in the file
+
+
+def _write(path: str, data: bytes) -> None:
+    temporary = os.path.join(os.path.dirname(path), f".onkel-{secrets.token_hex(8)}.tmp")
+    try:
+        with open(temporary, "xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        with contextlib.suppress(OSError):
+            shutil.copymode(path, temporary)  # of the file that is replaced
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+
+
+def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
+    layout, document = _header(file)
+    digest = document.pop("digest", None)
+    model, made, setting = _assemble(document, kinds)
+    learner = _room(made, setting, document["capacity"], layout)
+    computed = _digest(document, {name: (a.dtype, a.shape) for name, a in layout.items()})
+    for name, array in sorted(arrays(learner).items()):
+        file.seek(layout[name].start)
+        values = np.fromfile(file, layout[name].dtype, array.size)
+        _need(values.size == array.size, "it ends too early")
+        computed.update(values)
+        array[...] = values.reshape(array.shape)
+    _need(digest == computed.hexdigest(), "its digest does not match: something in it has changed")
+    _check_state(learner, made._most())
+    model._learner = learner
+    counters = document["n_seen"], document["n_support"]
+    _need(counters == (model.n_seen_, model.n_support_), "its counters do not match")
+    return model
+
+
+def _header(file: BinaryIO) -> tuple[dict[str, _Array], dict[str, Any]]:
+    """The arrays' places and the document, from the first part of the file alone."""
+    size, head = os.fstat(file.fileno()).st_size, file.read(8)
+    length = int.from_bytes(head, "little")
+    fits = len(head) == 8 and 2 <= length <= min(MOST_HEADER, size - 8)
+    _need(fits, "it does not begin as a model file does, or ends too early")
+    header = _json(file.read(length))
+    told = header.pop("__metadata__", None)
+    ours = isinstance(told, dict) and told.keys() == {"onkel"} and isinstance(told["onkel"], str)
+    if not ours:
+        raise _FlawError(
+            "it is a safetensors file, but not a model of onkel's", "Load it with the program that wrote it."
+        )
+    document = _json(told["onkel"].encode("utf-8", "surrogatepass"))
+    number = document.get("format")
+    if _whole(number, FORMAT + 1):
+        raise _FlawError(f"its format is {number}, this onkel {_version()} reads up to {FORMAT}", "Upgrade onkel.")
+    _need(_whole(number, 1), "its format has no valid number")
+    try:
+        written = _text(document) == told["onkel"]
+    except ValueError:  # 1e999
+        written = False
+    _need(written, "its document is not as onkel writes it")
+    return _layout(header, 8 + length, size), document
+
+
+def _layout(header: dict[str, Any], start: int, size: int) -> dict[str, _Array]:
+    """Where every array lies: one after another, from `start` to the end of the file."""
+    layout: dict[str, _Array] = {}
+    places = []
+    for name, entry in header.items():
+        _need(isinstance(entry, dict) and entry.keys() == {"dtype", "shape", "data_offsets"}, "its header is not valid")
+        shape, offsets, dtype = entry["shape"], entry["data_offsets"], entry["dtype"]
+        _need(isinstance(dtype, str) and dtype in DTYPES, f"its array {name[:50]!r} has an unknown dtype")
+        _need(
+            isinstance(shape, list) and len(shape) <= 3 and all(_whole(n, 0) for n in shape), "its shapes are not valid"
+        )
+        pair = isinstance(offsets, list) and len(offsets) == 2 and all(_whole(n, 0) for n in offsets)
+        _need(pair, "its offsets are not valid")
+        _need(offsets[1] - offsets[0] == math.prod(shape) * DTYPES[dtype].itemsize, "shapes and offsets do not match")
+        layout[name] = _Array(DTYPES[dtype], tuple(shape), start + offsets[0])
+        places.append(offsets)
+    end = 0
+    for first, last in sorted(places):
+        _need(first == end, "its arrays overlap or leave gaps")
+        end = last
+    _need(start + end == size, "it is longer or shorter than its header says")
+    return layout
+
+
+def _json(data: bytes) -> dict[str, Any]:
+    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        table = dict(pairs)
+        _need(len(table) == len(pairs), "a name occurs twice in its header")
+        return table
+
+    try:
+        table = json.loads(data.decode(), object_pairs_hook=once)
+    except (ValueError, RecursionError) as error:
+        raise _FlawError("its header is not valid JSON") from error
+    _need(isinstance(table, dict), "its header is no table")
+    return dict(table)
+
+
+def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array]) -> Any:
+    """A fresh learner with arrays as in the file; allocates no more than the file holds."""
+    small = arrays(made._make(setting._replace(d=1, outputs=min(setting.outputs, 2)), 1))
+    _need(layout.keys() == small.keys(), "arrays are missing or unknown")
+    panels, width = panel_shape(capacity, setting.dtype)
+    expected = {
+        "f.points": (panels, setting.d, width),
+        "f.coef": (setting.outputs, slots(capacity, setting.dtype)),
+        "f.born": (capacity,),
+    }
+    panels, width = panel_shape(capacity, np.float64)
+    expected |= {name: (panels, capacity, width) for name in small if name.endswith("inverse")}
+    for name, shape in expected.items():  # all that may become large
+        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
+    learner = made._make(setting, capacity)
+    for name, array in arrays(learner).items():
+        same = layout[name].shape == array.shape and layout[name].dtype == array.dtype.newbyteorder("<")
+        _need(same, f"its array {name!r} has not the shape or dtype that its document asks for")
+    return learner
+
+
+def _digest(document: dict[str, Any], shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Any:
+    """SHA-256 of all but the arrays' bytes, which follow in the order of their names."""
+    listed = [[name, dtype.newbyteorder("<").str, list(shape)] for name, (dtype, shape) in sorted(shapes.items())]
+    return hashlib.sha256(_text([document, listed]).encode())
+
+
+def _little(array: np.ndarray) -> np.ndarray:
+    """The array as it lies in a file."""
+    return np.ascontiguousarray(array if sys.byteorder == "little" else array.byteswap())
+
+
+# ---------------------------------------------------------------------------------------- the state
+
+
+def _check_state(learner: Any, most: int) -> None:
+    """Whether a learner that holds at most `most` points may have come to this state."""
+    for name, array in arrays(learner).items():
+        _need(array.dtype.kind != "f" or np.isfinite(array).all(), f"its array {name!r} has NaN or infinity")
+    _check_expansion(learner.f, most)
+    size = int(learner.f.count[SIZE])
+    for part in learner:
+        if isinstance(part, Gram):
+            _check_gram(part, size)
+    if rule := RULES.get(type(learner)):
+        _need(rule(learner, size), f"the state of its {type(learner).__name__} is not valid")
+
+
+def _check_expansion(f: Expansion, most: int) -> None:
+    size, inserted, seen, pause = f.count.tolist()
+    scale, total, rounds = f.lazy.tolist()
+    capacity = len(f.born)
+    _need(0 <= size <= min(capacity, f.budget), "it has more support vectors than its budget allows")
+    _need(size <= inserted <= seen, "its counters are not valid")
+    _need(pause in (0, 1) and (size < capacity or pause or capacity == most), "it has no room for a further point")
+    _need(scale > 0 and total >= 0 and 0 <= rounds <= seen and rounds == int(rounds), "its scale is not valid")
+    _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has coefficients without a point")
+    born = f.born[:size]
+    _need(((born >= -1) & (born < seen)).all(), "its points are not from its stream")
+
+
+def _check_gram(gram: Gram, size: int) -> None:
+    matrix = np.moveaxis(gram.inverse, 1, 0).reshape(gram.inverse.shape[1], -1)
+    _need(not matrix[size:].any() and not matrix[:, size:].any(), "its inverse has entries without a point")
+
+
+def _neighbours_exist(learner: BPANearest, size: int) -> bool:
+    near = learner.near[:size]
+    return bool(((near >= 0) & (near < size)).all())
+
+
+def _labels_exist(learner: BudgetPerceptron, size: int) -> bool:
+    labels = (-1, 1) if learner.task.kind == BINARY else range(learner.f.coef.shape[0])
+    return bool(np.isin(learner.labels[:size], labels).all())
+
+
+def _squares_finite(learner: BSGDMerging, size: int) -> bool:
+    """The place in the look-up table comes from squared coefficients."""
+    with np.errstate(over="ignore"):
+        return bool(np.isfinite(4 * np.sum(learner.f.coef**2)))
+
+
+RULES: dict[type, Callable[[Any, int], bool]] = {
+    BPANearest: _neighbours_exist,
+    BudgetPerceptron: _labels_exist,
+    BSGDMerging: _squares_finite,
+}

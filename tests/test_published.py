@@ -1,0 +1,99 @@
+"""The thesis's own streams (stored permutations), against its published tables: error in %, or mean squared error.
+
+Exact rows leave nothing open: mean and standard deviation agree to the printed digits. Of the others the paper leaves a
+setting or the random numbers open: they agree within two standard errors plus 0.3 points.
+"""
+
+import os
+import pathlib
+from functools import partial
+
+import numpy as np
+import pytest
+import scipy.io
+from sklearn.base import is_regressor
+
+import onkel
+
+DATA = pathlib.Path(os.environ.get("ONKEL_DATA", pathlib.Path(__file__).parents[2] / "shared" / "data")) / "jmlr16"
+WIDTH = 8.0  # sigma, in all of them
+
+perceptron = partial(onkel.KernelPerceptronRegressor, eta=0.1, epsilon=0.1)
+norma = partial(onkel.NORMARegressor, nu=0.4, eta=0.03, reg=0.03, epsilon=0.1)
+ogd = partial(onkel.KernelOGDRegressor, loss="half_squared", epsilon=0.1)
+projectron = partial(onkel.ProjectronRegressor, budget=30, eta=0.1, epsilon=0.1)
+
+EXACT = [  # thesis Table 4.8
+    ("housing", perceptron, 0.04018, 0.00080),
+    ("housing", norma, 0.04329, 0.00065),
+    ("housing", partial(ogd, eta=0.3), 0.04017, 0.00043),
+    ("mg", perceptron, 0.05682, 0.00084),
+    ("mg", norma, 0.06446, 0.00073),
+    ("mg", partial(ogd, eta=0.4), 0.05341, 0.00071),
+]
+CLOSE = [  # thesis Tables 4.4, 4.6 and 4.8; (data, estimator, mean, std)
+    ("german", onkel.KernelPerceptronClassifier, 35.2, 0.9),
+    ("german", partial(onkel.KernelOGDClassifier, eta=0.2), 29.5, 0.5),
+    ("german", onkel.RBPClassifier, 37.5, 1.1),
+    ("german", onkel.ForgetronClassifier, 38.1, 0.9),
+    ("german", onkel.ProjectronClassifier, 35.6, 1.5),
+    ("german", onkel.ProjectronPlusPlusClassifier, 35.1, 1.1),
+    ("german", onkel.BPAClassifier, 33.9, 0.9),
+    ("german", partial(onkel.BOGDClassifier, eta=0.02), 31.6, 1.5),
+    ("spambase", onkel.KernelPerceptronClassifier, 24.5, 0.1),
+    ("spambase", onkel.ForgetronClassifier, 34.6, 0.5),
+    ("spambase", onkel.ProjectronClassifier, 30.8, 1.2),
+    ("spambase", onkel.BPAClassifier, 30.8, 0.8),
+    ("spambase", partial(onkel.BOGDClassifier, eta=0.2, cap=1.0), 32.2, 0.6),
+    # The thesis prints 33.3 +- 0.4, SkeGD's Table 3 35.5 +- 0.8 for the same learner, budget and data; one public
+    # toolbox draws the same victim for a second at a time. An independent implementation of the rule gives 34.3.
+    ("spambase", onkel.RBPClassifier, 34.3, 0.7),
+    ("dna", onkel.KernelPerceptronClassifier, 20.4, 0.7),
+    ("dna", partial(onkel.RBPClassifier, budget=200), 31.1, 1.0),
+    ("dna", partial(onkel.KernelOGDClassifier, eta=0.4), 16.1, 0.7),
+    ("housing", projectron, 0.04023, 0.00080),
+    ("mg", projectron, 0.05683, 0.00084),
+]
+
+
+def losses(name, make):
+    """One number per stored permutation: the share of wrong labels in %, or the mean squared error."""
+    if not (DATA / f"{name}.mat").exists():
+        pytest.skip(f"{name}.mat is not in the data folder; set ONKEL_DATA to the folder that holds jmlr16/")
+    file = scipy.io.loadmat(DATA / f"{name}.mat")
+    y, X = file["data"][:, 0].astype(float), np.ascontiguousarray(file["data"][:, 1:], float)
+    orders = file["ID_all"] if "ID_all" in file else file["ID_list"]
+    out = []
+    for number, order in enumerate(orders.astype(int) - 1):
+        model = make(sigma=WIDTH, random_state=number)
+        if is_regressor(model):
+            out.append(np.mean((model.learn(X[order], y[order]) - y[order]) ** 2))
+            continue
+        classes = np.unique(y)
+        scores = model.learn(X[order], y[order], classes=classes)
+        said = classes[(scores >= 0).astype(int)] if scores.ndim == 1 else classes[scores.argmax(axis=1)]
+        out.append(100 * np.mean(said != y[order]))
+    return np.mean(out), np.std(out, ddof=1), len(out)
+
+
+def title(row):
+    name, make = row[0], row[1]
+    return f"{name}-{getattr(make, 'func', make).__name__}"
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("row", EXACT, ids=title)
+def test_exact(row):
+    name, make, mean, std = row
+    got_mean, got_std, _ = losses(name, make)
+    assert got_mean == pytest.approx(mean, abs=1e-5)
+    assert got_std == pytest.approx(std, abs=1e-5)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("row", CLOSE, ids=title)
+def test_close(row):
+    name, make, mean, std = row
+    got_mean, got_std, n = losses(name, make)
+    margin = 0.3 if mean > 1 else 0.003 * mean
+    assert abs(got_mean - mean) < 2 * np.sqrt((std**2 + got_std**2) / n) + margin
