@@ -6,6 +6,7 @@ An array and the position in it travel apart: slices inside a hot loop cost time
 
 import numpy as np
 from llvmlite import ir
+from numba import types
 from numba.core import cgutils
 
 from ._jit import vector
@@ -83,6 +84,54 @@ def sqdists_of_dots(k, norms, n, xx):
 def l1dists_of_excess(k, norms, n, unused):
     """k = |x - z| from k = |x - z| - |z| and |z| (1-norms), never below zero."""
     k[:n] = np.maximum(norms[:n] + k[:n], 0)
+
+
+def _first_least(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    values, n = pointer(context, b, sig, args, 0), args[1]
+    indices = ir.VectorType(I64, v.lanes)
+    least = cgutils.alloca_once_value(b, v.const(float("inf")))
+    where = cgutils.alloca_once_value(b, ir.Constant(indices, [0] * v.lanes))
+    lanes = ir.Constant(indices, list(range(v.lanes)))
+    whole = b.sdiv(n, integer(v.lanes))
+    with cgutils.for_range(b, whole) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        x = v.load(values, i)
+        less = b.fcmp_ordered("<", x, b.load(least))
+        here = b.add(v.spread(i), lanes)
+        b.store(b.select(less, x, b.load(least)), least)
+        b.store(b.select(less, here, b.load(where)), where)
+    best = cgutils.alloca_once_value(b, ir.Constant(v.scalar, float("inf")))
+    first = cgutils.alloca_once_value(b, integer(0))
+
+    def consider(x, i):
+        tie = b.and_(b.fcmp_ordered("==", x, b.load(best)), b.icmp_signed("<", i, b.load(first)))
+        better = b.or_(b.fcmp_ordered("<", x, b.load(best)), tie)
+        b.store(b.select(better, x, b.load(best)), best)
+        b.store(b.select(better, i, b.load(first)), first)
+
+    for lane in range(v.lanes):
+        at = ir.Constant(ir.IntType(32), lane)
+        consider(b.extract_element(b.load(least), at), b.extract_element(b.load(where), at))
+    with cgutils.for_range(b, n, start=b.mul(whole, integer(v.lanes))) as loop:
+        consider(b.load(b.gep(values, [loop.index])), loop.index)
+    return b.load(first)
+
+
+@vector(_first_least, returns=lambda values, n: types.int64)
+def first_least(values, n):
+    """Position of the smallest of the first n entries; of equals the first."""
+    return int(np.argmin(values[:n]))
+
+
+def _lowest_bit(context, b, sig, args):
+    return b.cttz(args[0], ir.Constant(ir.IntType(1), 1))
+
+
+@vector(_lowest_bit, returns=lambda word: types.int64)
+def lowest_bit(word):
+    """Number of the lowest bit that is set, counted from 0."""
+    return (int(word) & -int(word)).bit_length() - 1
 
 
 def _dot(context, b, sig, args):

@@ -19,7 +19,9 @@ class Vectors:
         return ir.Constant(self.type, [value] * self.lanes)
 
     def spread(self, x):
-        one = self.b.insert_element(ir.Constant(self.type, ir.Undefined), x, ir.Constant(ir.IntType(32), 0))
+        one = self.b.insert_element(
+            ir.Constant(ir.VectorType(x.type, self.lanes), ir.Undefined), x, ir.Constant(ir.IntType(32), 0)
+        )
         return self.b.shuffle_vector(one, one, ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), None))
 
     def at(self, pointer, i):

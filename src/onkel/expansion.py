@@ -28,6 +28,7 @@ class Scratch(NamedTuple):
 
 class Expansion(NamedTuple):
     points: np.ndarray  # (panels, d, width)
+    used: np.ndarray  # (capacity, d / 64) bit j of row i: feature j of point i may differ from 0
     coef: np.ndarray  # (outputs, slots): a row per output, so that every output is one contiguous product
     past: np.ndarray  # (outputs, slots) coef * total at the time it was set; no slots when not averaging
     bias: np.ndarray  # (outputs,)
@@ -71,6 +72,7 @@ def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=Fals
 
     return Expansion(
         points=new(panels, d, width),
+        used=np.zeros((capacity, -(-d // 64)), np.uint64),
         coef=new(outputs, n),
         past=new(outputs, n if average else 0),
         bias=new(outputs),
@@ -107,7 +109,7 @@ def average(f):
 @jit(inline=True)
 def insert(f, i, kernel, rows, t, step):
     """Write x into slot i (i == size appends) with coefficients step * move."""
-    store(rows, t, f.points, i)
+    store(rows, t, f.points, f.used, i)
     f.norms[i], f.diag[i] = measure(kernel, rows, t), itself(kernel, rows, t)
     f.born[i] = f.count[SEEN]
     f.count[INSERTED] += 1
@@ -146,7 +148,7 @@ def discard(f, i):
     last = f.count[SIZE] - 1
     f.count[SIZE] = last
     if i != last:
-        move_point(f.points, last, i)
+        move_point(f.points, f.used, last, i)
         f.norms[i], f.diag[i], f.born[i] = f.norms[last], f.diag[last], f.born[last]
     for r in range(f.coef.shape[0]):
         f.coef[r, i] = f.coef[r, last]
@@ -165,12 +167,13 @@ def coefficient(f, r, i):
 
 
 @jit
-def weight_of(f, i):
-    """Sum over the outputs of the squared coefficients of point i."""
-    total = 0.0
+def weights_of(f, out):
+    """out[i] = sum over the outputs of the squared coefficients of point i."""
+    for i in range(f.count[SIZE]):
+        out[i] = 0.0
     for r in range(f.coef.shape[0]):
-        total += coefficient(f, r, i) ** 2
-    return total
+        for i in range(f.count[SIZE]):
+            out[i] += coefficient(f, r, i) ** 2
 
 
 @jit
@@ -206,5 +209,5 @@ def _(rows, kernel, f, i, k):
 @between.register(Sparse)
 def _(rows, kernel, f, i, k):
     held = f.scratch.sparse
-    take_sparse(f.points, i, held)
+    take_sparse(f.points, f.used, i, held)
     against(kernel, held, 0, f.points, f.norms, f.count[SIZE], k)

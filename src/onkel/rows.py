@@ -6,7 +6,9 @@ import numpy as np
 
 from ._jit import generic, jit
 from ._panels import panel_dots, panel_l1dists, panel_sparse_dots, panel_sparse_excess, panel_sqdists
-from ._simd import l1dists_of_excess, sqdists_of_dots
+from ._simd import l1dists_of_excess, lowest_bit, sqdists_of_dots
+
+ZERO, ONE, EVERY = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
 
 class Dense(NamedTuple):
@@ -35,8 +37,8 @@ def l1dists(rows, t, points, n, out, norms):
 
 
 @generic
-def store(rows, t, points, i):
-    """Point i = x."""
+def store(rows, t, points, used, i):
+    """Point i = x; bit j of used[i] says that feature j may differ from 0."""
 
 
 @generic
@@ -74,11 +76,13 @@ def _(rows, t, points, n, out, norms):
 
 
 @store.register(Dense)
-def _(rows, t, points, i):
-    width = points.shape[2]
+def _(rows, t, points, used, i):
+    width, d = points.shape[2], points.shape[1]
     p, lane = i // width, i % width
-    for j in range(points.shape[1]):
+    for j in range(d):
         points[p, j, lane] = rows.values[t, j]
+    for word in range(used.shape[1]):
+        used[i, word] = EVERY if word < d // 64 else EVERY >> np.uint64(64 - d % 64)
 
 
 @sqnorm.register(Dense)
@@ -126,13 +130,26 @@ def _(rows, t, points, n, out, norms):
 
 
 @store.register(Sparse)
-def _(rows, t, points, i):
+def _(rows, t, points, used, i):
     width = points.shape[2]
     p, lane = i // width, i % width
-    for j in range(points.shape[1]):
-        points[p, j, lane] = 0
+    clear(points, used, i)
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        points[p, rows.indices[q], lane] = rows.values[q]
+        j = rows.indices[q]
+        points[p, j, lane] = rows.values[q]
+        used[i, j // 64] |= ONE << np.uint64(j % 64)
+
+
+@jit
+def clear(points, used, i):
+    """Point i = 0, by way of its own features only: they are far apart in memory."""
+    width = points.shape[2]
+    for word in range(used.shape[1]):
+        bits = used[i, word]
+        while bits != ZERO:
+            points[i // width, 64 * word + lowest_bit(bits), i % width] = 0
+            bits &= bits - ONE
+        used[i, word] = ZERO
 
 
 @sqnorm.register(Sparse)
@@ -175,20 +192,29 @@ def take_dense(points, i, held):
 
 
 @jit
-def take_sparse(points, i, held):
+def take_sparse(points, used, i, held):
     """Row 0 of `held`, a Sparse, = point i."""
     width, n = points.shape[2], 0
-    for j in range(points.shape[1]):
-        value = points[i // width, j, i % width]
-        if value != 0:
-            held.values[n], held.indices[n] = value, j
+    for word in range(used.shape[1]):
+        bits = used[i, word]
+        while bits != ZERO:
+            j = 64 * word + lowest_bit(bits)
+            held.values[n], held.indices[n] = points[i // width, j, i % width], j
             n += 1
+            bits &= bits - ONE
     held.indptr[1] = n
 
 
 @jit
-def move_point(points, i, to):
-    """Point `to` = point i."""
+def move_point(points, used, i, to):
+    """Point `to` = point i, which becomes 0."""
     width = points.shape[2]
-    for j in range(points.shape[1]):
-        points[to // width, j, to % width] = points[i // width, j, i % width]
+    clear(points, used, to)
+    for word in range(used.shape[1]):
+        bits = used[i, word]
+        used[to, word] = bits
+        while bits != ZERO:
+            j = 64 * word + lowest_bit(bits)
+            points[to // width, j, to % width] = points[i // width, j, i % width]
+            bits &= bits - ONE
+    clear(points, used, i)

@@ -41,6 +41,7 @@ class KernelPerceptronRegressor(KernelRegressor, _Perceptron):
 
     eta: float = 0.1
     average: bool = False
+    _slow: ClassVar[bool] = True
 
 
 class _OGD(KernelEstimator):
@@ -174,6 +175,7 @@ class NORMARegressor(KernelRegressor, _NORMA):
     adaptive: bool = True
     clip_tube: bool = False
     truncation: int | None = None
+    _slow: ClassVar[bool] = True
 
     @property
     def edge(self) -> float:

@@ -38,7 +38,12 @@ from ..state import arrays
 FORMAT = 1
 MOST_HEADER = 100_000_000  # bytes, in every safetensors file
 MOST_LABELS = 2**26  # bytes of classes_
-DTYPES = {"F64": np.dtype("<f8"), "F32": np.dtype("<f4"), "I64": np.dtype("<i8"), "U64": np.dtype("<u8")}
+DTYPES: dict[str, np.dtype[Any]] = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "U64": np.dtype("<u8"),
+}
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[KernelEstimator]] = {
     name: value

@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..expansion import SCALE, SIZE, Expansion, full, insert, shrink, weight_of
+from ..expansion import SCALE, SIZE, Expansion, full, insert, shrink, weights_of
 from ..kernels import Kernel
 from ..losses import Loss, slope
 from ..outputs import Task, aim
@@ -76,8 +76,9 @@ def thin_out(self):
 def chances(f, p, n):
     """p[i] = 1 - (n - 1) s_i, s_i point i's share in the sum of norms; negative ones become 0, the rest is scaled."""
     total, positive = 0.0, 0.0
+    weights_of(f, p)
     for i in range(n):
-        p[i] = np.sqrt(weight_of(f, i) * f.diag[i])
+        p[i] = np.sqrt(p[i] * f.diag[i])
         total += p[i]
     for i in range(n):
         share = p[i] / total if total > 0.0 else 1.0 / n

@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..expansion import SIZE, Expansion, between, coefficient, full, insert, spread, weight_of
+from .._simd import first_least
+from ..expansion import SIZE, Expansion, between, coefficient, full, insert, spread, weights_of
 from ..kernels import Kernel, itself
 from ..outputs import Task, aim, reach
 from ..projection import Gram, entry, grow, project, project_out
@@ -105,34 +106,31 @@ def take_over(f, r, share, tau):
 @jit
 def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
-    k, best, least = f.scratch.k, 0, np.inf
-    for r in range(f.count[SIZE]):
-        loss = weight_of(f, r) * (f.diag[r] - k[r] * (k[r] / kxx))
-        if loss < least:
-            best, least = r, loss
-    return best
+    k, loss, n = f.scratch.k, f.scratch.other, f.count[SIZE]
+    weights_of(f, loss)
+    for r in range(n):
+        loss[r] *= f.diag[r] - k[r] * (k[r] / kxx)
+    return first_least(loss, n)
 
 
 @jit
 def cheapest_with_neighbour(self, kxx):
     """The point that loses least when x and its own nearest neighbour take over for it."""
-    best, least = 0, np.inf
-    for r in range(self.f.count[SIZE]):
-        loss = weight_of(self.f, r) * share_of_two(self, r, kxx)[2]
-        if loss < least:
-            best, least = r, loss
-    return best
+    loss, n = self.f.scratch.other, self.f.count[SIZE]
+    weights_of(self.f, loss)
+    for r in range(n):
+        loss[r] *= share_of_two(self, r, kxx)[2]
+    return first_least(loss, n)
 
 
 @jit
 def cheapest_of_all(f, gram, n):
     """The one of the first n points that loses least when all others take over for it."""
-    best, least = 0, np.inf
+    loss = f.scratch.other
+    weights_of(f, loss)
     for r in range(n):
-        loss = weight_of(f, r) / entry(gram.inverse, r, r)
-        if loss < least:
-            best, least = r, loss
-    return best
+        loss[r] /= entry(gram.inverse, r, r)
+    return first_least(loss, n)
 
 
 @jit

@@ -12,7 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..expansion import ROUNDS, SIZE, Expansion, between, discard, insert, spread, weight_of
+from .._simd import first_least
+from ..expansion import ROUNDS, SIZE, Expansion, between, discard, insert, spread, weights_of
 from ..kernels import Kernel, itself
 from ..losses import Loss, slope
 from ..outputs import Task, aim
@@ -102,12 +103,11 @@ def descend(self, gap, weight):
 @jit
 def lightest(f):
     """The point whose removal changes f least; of equals the first."""
-    best, least = 0, np.inf
-    for i in range(f.count[SIZE]):
-        loss = weight_of(f, i) * f.diag[i]
-        if loss < least:
-            best, least = i, loss
-    return best
+    loss, n = f.scratch.other, f.count[SIZE]
+    weights_of(f, loss)
+    for i in range(n):
+        loss[i] *= f.diag[i]
+    return first_least(loss, n)
 
 
 @jit
@@ -205,6 +205,8 @@ def combine(f, p, q, h, k):
         z = h * f.points[p // width, j, p % width] + (1.0 - h) * f.points[q // width, j, q % width]
         f.points[p // width, j, p % width] = z
         total += z * z
+    for word in range(f.used.shape[1]):
+        f.used[p, word] |= f.used[q, word]
     f.norms[p], f.born[p] = total, -1  # no example of the stream any more
     for c in range(f.coef.shape[0]):
         f.coef[c, p] = f.coef[c, p] * k ** ((1.0 - h) ** 2) + f.coef[c, q] * k ** (h * h)
