@@ -61,5 +61,7 @@ with tempfile.TemporaryDirectory() as folder:
     size = path.stat().st_size
     loaded = onkel.load(path)
 same = np.array_equal(model.learn(X[half:], y[half:]), loaded.learn(X[half:], y[half:]))
-print(f"\nSaved after {half:,} examples ({size:,} bytes), loaded, learnt the rest: same bits? {'yes' if same else 'NO'}")
+print(
+    f"\nSaved after {half:,} examples ({size:,} bytes), loaded, learnt the rest: same bits? {'yes' if same else 'NO'}"
+)
 assert same

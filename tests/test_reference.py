@@ -8,7 +8,7 @@ import pytest
 import reference as ref
 from reference import formulas
 from reference.dual import best_pair
-from reference.gradient import gaussian_merge, merged, tabled_degradation
+from reference.gradient import MERGED, gaussian_merge, merged, tabled_degradation
 from reference.passive_aggressive import heirs_of, share
 from reference.perceptrons import forgetron_shrink
 
@@ -40,6 +40,8 @@ TRACES = {
     "bsgd_merge(B=3,lam=.1)": (ref.bsgd, dict(budget=3, reg=0.1, maintenance="merging", ties=0.0)),
 }
 CASES = [case for case in GOLDEN["scores"] if case.split("|")[0] in TRACES]
+# In this round of this trace rounding put a margin of exactly 1 outside; in its other rounds, inside.
+ROUNDED = {"duol(C=1,rho=.1)|poly2": dict(outside=(5,))}
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -47,7 +49,7 @@ def test_golden(case):
     name, kernel = case.split("|")
     twin, params = TRACES[name]
     task, labels = ("regression", "target") if "target" in name else ("binary", "y")
-    result = twin(np.array(GOLDEN["X"]), GOLDEN[labels], KERNELS[kernel], task, **params)
+    result = twin(np.array(GOLDEN["X"]), GOLDEN[labels], KERNELS[kernel], task, **params, **ROUNDED.get(case, {}))
     tolerance = 1e-5 if "merge" in name else 1e-7
     np.testing.assert_allclose(result.scores[:, 0], GOLDEN["scores"][case], rtol=0, atol=tolerance)
 
@@ -178,7 +180,8 @@ def test_rows_of_weight_zero_change_nothing(twin, params, task):
     full = twin(X, y, ref.rbf(0.5), task, outputs, weights=counted, draw=ref.Draw(1), **params)
     short = twin(X[counted], y[counted], ref.rbf(0.5), task, outputs, draw=ref.Draw(1), **params)
     np.testing.assert_allclose(full.scores[counted], short.scores, rtol=0, atol=1e-12)
-    assert full.model.born == list(np.flatnonzero(counted)[short.model.born])
+    positions = np.flatnonzero(counted)
+    assert full.model.born == [MERGED if born == MERGED else positions[born] for born in short.model.born]
 
 
 # ------------------------------------------------------------------ literal means, closed forms

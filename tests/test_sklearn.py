@@ -19,7 +19,9 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import onkel
 from onkel._jit import COMPILED
 
-ESTIMATORS = [kind for name, kind in sorted(vars(onkel).items()) if inspect.isclass(kind) and issubclass(kind, BaseEstimator)]
+ESTIMATORS = [
+    kind for name, kind in sorted(vars(onkel).items()) if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
+]
 WEIGHT_IS_A_STEP = (
     "a weight scales the step of one update; two updates on the same row are another thing, because the second sees what "
     "the first did and may find nothing to learn"
@@ -30,9 +32,7 @@ def inherent_failures(estimator):
     """Checks that no learner of its kind can pass, with the reason."""
     if isinstance(estimator, onkel.KernelRLSRegressor):  # least squares: weights are repetitions there
         return {}
-    return {
-        f"check_sample_weight_equivalence_on_{layout}_data": WEIGHT_IS_A_STEP for layout in ("dense", "sparse")
-    }
+    return {f"check_sample_weight_equivalence_on_{layout}_data": WEIGHT_IS_A_STEP for layout in ("dense", "sparse")}
 
 
 @parametrize_with_checks([kind() for kind in ESTIMATORS], expected_failed_checks=inherent_failures)

@@ -9,9 +9,11 @@ import numba
 from numba import types
 from numba.extending import intrinsic, overload
 
-_package = hashlib.sha256(
-    b"".join(f.read_bytes() for f in sorted(pathlib.Path(__file__).parent.rglob("*.py")))
-).hexdigest()
+SHELLS = {"estimators", "io", "evaluation", "datasets", "cli"}  # no compiled code there is used from another file
+_home = pathlib.Path(__file__).parent
+_engine = hashlib.sha256(
+    b"".join(f.read_bytes() for f in sorted(_home.rglob("*.py")) if f.relative_to(_home).parts[0] not in SHELLS)
+)
 _outside = hashlib.sha256()  # source of every body registered by code outside the package
 _compiled = []
 COMPILED = not numba.config.DISABLE_JIT
@@ -22,9 +24,11 @@ def _freshen(function):
 
     numba hashes a function's own file only: an edit to a helper elsewhere would go unseen.
     """
+    stamp = _engine.copy()
+    stamp.update(pathlib.Path(function.py_func.__code__.co_filename).read_bytes())
     file = function._cache._cache_file
     name = function._cache._impl.filename_base + "+" + _outside.hexdigest()[:8]
-    function._cache._cache_file = type(file)(file._cache_path, name, _package)
+    function._cache._cache_file = type(file)(file._cache_path, name, stamp.hexdigest())
 
 
 def jit(function=None, *, inline=False):

@@ -4,9 +4,14 @@ import numpy as np
 
 from .common import first_min, new_model, online, span
 
+TOUCHING = 1e-9  # an update often leaves a margin of exactly 1, which rounding must not put outside
 
-def duol(X, y, kernel, task, outputs=1, *, C=1.0, rho=0.0, weights=None, draw=None):
-    """Zhao, Hoi & Jin, Double updating online learning, 2011."""
+
+def duol(X, y, kernel, task, outputs=1, *, C=1.0, rho=0.0, outside=(), weights=None, draw=None):
+    """Zhao, Hoi & Jin, Double updating online learning, 2011.
+
+    Margins of exactly 1 are common and count as inside, but in the rounds named by `outside`.
+    """
     model = new_model(kernel, task, y, outputs)
     box = {}  # stream position of a stored example -> the largest weight it may carry
 
@@ -34,7 +39,8 @@ def duol(X, y, kernel, task, outputs=1, *, C=1.0, rho=0.0, weights=None, draw=No
     def conflicting(at):
         """The stored example inside the margin that the new one would hurt most."""
         labels = [y[s] for s in model.born]
-        inside = [i for i, x in enumerate(model.points) if labels[i] * model(x)[0] <= 1]
+        edge = 1 - TOUCHING if at.position in outside else 1 + TOUCHING
+        inside = [i for i, x in enumerate(model.points) if labels[i] * model(x)[0] <= edge]
         if not inside:
             return None
         hurt = [at.y * labels[i] * kernel(model.points[i], at.x) for i in inside]

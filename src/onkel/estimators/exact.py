@@ -225,9 +225,9 @@ class DUOLClassifier(KernelClassifier):
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = s.expansion(capacity, UNLIMITED)
-        return duol.DUOL(
-            s.kernel, s.task, f, float(self.C), float(self.rho), np.zeros(len(f.norms)), np.zeros(len(f.norms))
-        )
+        edge = 1 + float(np.sqrt(np.finfo(s.dtype).eps))
+        n = len(f.norms)
+        return duol.DUOL(s.kernel, s.task, f, float(self.C), float(self.rho), edge, np.zeros(n), np.zeros(n))
 
 
 @estimator

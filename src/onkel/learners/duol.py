@@ -21,13 +21,14 @@ class DUOL(NamedTuple):
     f: Expansion
     C: float
     rho: float
+    edge: float  # 1 and a little: a margin of 1, which an update often leaves, is inside whatever its rounding
     margins: np.ndarray  # (slots,) y_i f(x_i)
     most: np.ndarray  # (slots,) bound on the dual variable: C times the example's weight
 
 
 @step.register(DUOL)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, f, C, _, margins, most = self
+    kernel, task, f, C, _, _, margins, most = self
     _, loss = aim(task, scores, t, y, f.scratch.move)
     kxx = itself(kernel, rows, t)
     if loss <= 0.0 or kxx <= 0.0:
@@ -62,7 +63,7 @@ def rival(self, y, n):
     f, best, least = self.f, -1, -self.rho
     for i in range(n):
         w = y * np.sign(f.coef[0, i]) * f.scratch.k[i]
-        if self.margins[i] <= 1.0 and w < 0.0 and (w < least or (best < 0 and w <= least)):
+        if self.margins[i] <= self.edge and w < 0.0 and (w < least or (best < 0 and w <= least)):
             best, least = i, w
     return best
 
