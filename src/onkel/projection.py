@@ -1,4 +1,8 @@
-"""The inverse Gram matrix of the stored points, always float64: projections on their span."""
+"""The Gram matrix of the stored points and its inverse, always float64: projections on their span.
+
+Both are symmetric matrices (panels, capacity, width), laid out like an Expansion's points: a product with a vector is
+`panel_dots`. The inverse follows every change in O(n^2); the matrix itself is there to check it by.
+"""
 
 from typing import NamedTuple
 
@@ -9,42 +13,46 @@ from ._panels import panel_dots, panel_shape, slots
 from ._simd import aligned, dot
 from .expansion import SIZE, discard
 
+DOUBT = 1e-3  # a squared distance below DOUBT * k(x, x) is computed again, with the Gram matrix
+RENEWAL = 1000.0  # points dropped until the inverse is computed afresh
+
 
 class Work(NamedTuple):
     k: np.ndarray  # (1, slots) kernel row in float64
     d: np.ndarray  # (slots,) coefficients of the latest projection
+    v: np.ndarray  # (1, slots)
+    w: np.ndarray  # (slots,)
 
 
 class Gram(NamedTuple):
-    inverse: np.ndarray  # (panels, capacity, width): a symmetric matrix laid out like an Expansion's points
-    inside: float  # a squared distance below inside * k(x, x) is rounding: the point lies in the span
+    matrix: np.ndarray
+    inverse: np.ndarray
+    dropped: np.ndarray  # (1,) points that left since the inverse was last computed afresh
+    inside: float  # a squared distance up to inside * k(x, x) counts as none: the point lies in the span
+    noise: float  # and so does what rounding makes of none: noise * (k(x, x) + sum of d_i^2 k(x_i, x_i))
     scratch: Work
 
 
-def gram(capacity, dtype=np.float64):
-    """For an expansion of this capacity whose kernel rows have this dtype."""
+def symmetric(capacity):
+    """Zeros for a symmetric matrix with a row for every one of `capacity` points."""
     panels, width = panel_shape(capacity, float)
+    return aligned((panels, capacity, width), float)
+
+
+def gram(capacity, dtype=np.float64, inside=1e-12):
+    """For an expansion of this capacity whose kernel rows have this dtype."""
     n = slots(capacity, float)
-    work = Work(aligned((1, n), float), aligned(n, float))
-    return Gram(aligned((panels, capacity, width), float), 1e-12 if dtype == np.float64 else 1e-5, work)
+    work = Work(aligned((1, n), float), aligned(n, float), aligned((1, n), float), aligned(n, float))
+    eps = float(np.finfo(dtype).eps)
+    return Gram(symmetric(capacity), symmetric(capacity), np.zeros(1), max(inside, 100 * eps), 8 * eps, work)
 
 
 @jit
 def times(matrix, vector, n, out):
-    """out = matrix @ vector[0] for the leading n x n part of a symmetric matrix in panels."""
+    """out = matrix @ vector[0] for the leading n x n part."""
     width = matrix.shape[2]
     for p in range((n + width - 1) // width):
         panel_dots(vector, vector, 0, n, matrix, p, min(width, n - p * width), out)
-
-
-@jit
-def project(gram, k, n, kxx):
-    """Squared distance of x, whose kernel row is k, from the span of the n points; leaves the coefficients in d."""
-    row, d = gram.scratch
-    for i in range(n):
-        row[0, i] = k[i]
-    times(gram.inverse, row, n, d)
-    return max(kxx - dot(row, 0, d, n), 0.0)
 
 
 @jit
@@ -65,9 +73,60 @@ def entry(matrix, i, j):
 
 
 @jit
-def grow(gram, n, residual):
+def set_entry(matrix, i, j, value):
+    matrix[j // matrix.shape[2], i, j % matrix.shape[2]] = value
+    matrix[i // matrix.shape[2], j, i % matrix.shape[2]] = value
+
+
+@jit
+def project(gram, k, n, kxx):
+    """Squared distance of x, whose kernel row is k, from the span of the n points; leaves the coefficients in d.
+
+    0 for a point in the span, as far as rounding lets us know.
+    """
+    row, d = gram.scratch.k, gram.scratch.d
+    for i in range(n):
+        row[0, i] = k[i]
+    times(gram.inverse, row, n, d)
+    residual = kxx - dot(row, 0, d, n)
+    if residual > DOUBT * kxx:
+        return residual
+    return distance(gram, n, kxx)
+
+
+@jit
+def distance(gram, n, kxx):
+    """The squared distance that `project` returns, for points close to the span: corrects d by what it leaves of k."""
+    row, d, v, w = gram.scratch
+    misfit(gram, n)
+    times(gram.inverse, v, n, w)
+    for i in range(n):
+        d[i] += w[i]
+    misfit(gram, n)
+    residual, noise = kxx - dot(row, 0, d, n) - dot(v, 0, d, n), kxx
+    for i in range(n):
+        noise += d[i] * d[i] * entry(gram.matrix, i, i)
+    return residual if residual > max(gram.inside * kxx, gram.noise * noise) else 0.0
+
+
+@jit
+def misfit(gram, n):
+    """v = k - K d: what the coefficients d leave of the row k."""
+    row, d, v, w = gram.scratch
+    for i in range(n):
+        v[0, i] = d[i]
+    times(gram.matrix, v, n, w)
+    for i in range(n):
+        v[0, i] = row[0, i] - w[i]
+
+
+@jit
+def grow(gram, n, residual, kxx):
     """Add to the n points the one just projected (bordered inverse)."""
-    row, d = gram.scratch
+    row, d = gram.scratch.k, gram.scratch.d
+    row[0, n] = kxx
+    for i in range(n + 1):
+        set_entry(gram.matrix, n, i, row[0, i])
     d[n] = -1.0
     add_outer(gram.inverse, n + 1, d, 1.0 / residual)
     row[0, n], d[n] = 0.0, 0.0
@@ -84,17 +143,45 @@ def column(gram, r, n):
 @jit
 def drop(gram, r, n):
     """Remove point r of n, whose `column` is in the scratch; the last takes its place (inverse of a submatrix)."""
-    inverse, last, width = gram.inverse, n - 1, gram.inverse.shape[2]
-    row, d = gram.scratch
-    add_outer(inverse, n, d, -1.0 / d[r])
+    d = gram.scratch.d
+    add_outer(gram.inverse, n, d, -1.0 / d[r])
+    move_last(gram.inverse, r, n)
+    move_last(gram.matrix, r, n)
+    gram.scratch.k[0, n - 1], d[n - 1] = 0.0, 0.0
+    gram.dropped[0] += 1.0
+    if gram.dropped[0] >= RENEWAL:
+        renew(gram, n - 1)
+
+
+@jit
+def move_last(matrix, r, n):
+    """Row and column r = the last ones, which become 0."""
+    last = n - 1
     for i in range(n):
-        inverse[i // width, r, i % width] = entry(inverse, last, i)
+        if i != r:
+            set_entry(matrix, r, i, entry(matrix, last, i))
+    set_entry(matrix, r, r, entry(matrix, last, last))
     for i in range(n):
-        inverse[r // width, i, r % width] = entry(inverse, r, i) if i != r else entry(inverse, last, last)
+        set_entry(matrix, last, i, 0.0)
+
+
+@jit
+def renew(gram, n):
+    """Compute the inverse from the matrix: sweeping every row turns K into -1/K."""
+    inverse, d = gram.inverse, gram.scratch.d
     for i in range(n):
-        inverse[i // width, last, i % width] = 0.0
-        inverse[last // width, i, last % width] = 0.0
-    row[0, last], d[last] = 0.0, 0.0
+        for j in range(n):
+            set_entry(inverse, i, j, entry(gram.matrix, i, j))
+    for r in range(n):
+        pivot = column(gram, r, n)
+        add_outer(inverse, n, d, -1.0 / pivot)
+        for i in range(n):
+            set_entry(inverse, r, i, d[i] / pivot)
+        set_entry(inverse, r, r, -1.0 / pivot)
+    for i in range(n):
+        for j in range(i + 1):
+            set_entry(inverse, i, j, -entry(inverse, i, j))
+    gram.dropped[0] = 0.0
 
 
 @jit

@@ -293,3 +293,9 @@ def first_min(values, ties=1e-12):
     """Index of the minimum; values equal up to rounding count as ties and the smallest index wins."""
     limit = min(values) + ties * max(abs(v) for v in values)
     return next(i for i, v in enumerate(values) if v <= limit)
+
+
+def in_span(residual, size, d, K, least=1e-12):
+    """Whether a squared distance is none but for rounding, given the coefficients d of the projection."""
+    noise = 8 * np.finfo(float).eps * (size + np.sum(np.square(d) * np.diagonal(K)))
+    return residual <= max(least * size, noise)

@@ -3,6 +3,7 @@
 import functools
 
 import numpy as np
+from scipy.optimize import brentq
 
 from .common import first_min, new_model, online, slope, span
 
@@ -232,7 +233,6 @@ def bsgd(
     search="golden",
     loss=None,
     epsilon=0.0,
-    width=1e-10,
     grid=400,
     ties=1e-12,
     weights=None,
@@ -250,19 +250,19 @@ def bsgd(
         z = slope(task, loss, at.gap, epsilon)
         model.scale(1 - 1 / at.t)
         if z != 0:
-            model.insert(at.x, z / (reg * at.t) * at.weight * at.direction, at.position)
+            model.insert(at.x, z * at.weight / (reg * at.t) * at.direction, at.position)
         if len(model) > budget:
-            maintain(model, maintenance, search, width, grid, ties)
+            maintain(model, maintenance, search, grid, ties)
 
     return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
 
 
-def maintain(model, maintenance, search, width, grid, ties):
+def maintain(model, maintenance, search, grid, ties):
     """Reduce the model by one point, the one with the smallest term or a merged pair around it."""
     p = first_min(term_sizes(model), ties)
     partners = [q for q in range(len(model)) if q != p and np.dot(model.coef[p], model.coef[q]) > 0]
     if maintenance == "merging" and partners:
-        merge(model, p, partners, search, width, grid, ties)
+        merge(model, p, partners, search, grid, ties)
         return
     x, row = model.points[p], model.coef[p]
     model.remove_by_swap(p)
@@ -270,32 +270,27 @@ def maintain(model, maintenance, search, width, grid, ties):
         model.add(np.outer(span(model.gram(), model.row(x)), row))
 
 
-def merge(model, p, partners, search, width, grid, ties):
+def merge(model, p, partners, search, grid, ties):
     """Replace p and its cheapest partner by one point on the segment between them."""
     x, a, kernel = model.points, model.coef, model.kernel
     if search == "lookup":
         cost = [tabled_degradation(kernel(x[p], x[q]), a[p], a[q], grid) for q in partners]
     else:
-        cost = [merged(kernel, x[p], a[p], x[q], a[q], width)[2] for q in partners]
+        cost = [merged(kernel, x[p], a[p], x[q], a[q])[2] for q in partners]
     q = partners[first_min(cost, ties)]
-    z, row, _ = merged(kernel, x[p], a[p], x[q], a[q], width)
+    z, row, _ = merged(kernel, x[p], a[p], x[q], a[q])
     model.replace(p, z, row, MERGED)
     model.remove_by_swap(q)
 
 
-def merged(kernel, xp, ap, xq, aq, width=1e-10):
-    """Point z = h x_p + (1-h) x_q, its best row, and the squared norm lost by the exchange."""
+def merged(kernel, xp, ap, xq, aq):
+    """Point z = h x_p + (1-h) x_q, its best row, and the squared norm lost by the exchange; for gaussian kernels."""
     m = np.linalg.norm(ap) / (np.linalg.norm(ap) + np.linalg.norm(aq))
-
-    def similarity(h):
-        z = h * xp + (1 - h) * xq
-        return (m * kernel(xp, z) + (1 - m) * kernel(xq, z)) / np.sqrt(kernel(z, z))
-
-    h = golden_section(similarity, *half(m), width)
+    h = gaussian_merge(m, kernel(xp, xq))[0]
     z = h * xp + (1 - h) * xq
-    row = (ap * kernel(xp, z) + aq * kernel(xq, z)) / kernel(z, z)
-    before = ap @ ap * kernel(xp, xp) + aq @ aq * kernel(xq, xq) + 2 * (ap @ aq) * kernel(xp, xq)
-    return z, row, before - row @ row * kernel(z, z)
+    row = ap * kernel(xp, z) + aq * kernel(xq, z)
+    before = ap @ ap + aq @ aq + 2 * (ap @ aq) * kernel(xp, xq)
+    return z, row, before - row @ row
 
 
 def half(m):
@@ -303,7 +298,7 @@ def half(m):
     return (0.5, 1.0) if m > 0.5 + 1e-12 else (0.0, 0.5)
 
 
-def golden_section(score, low, high, width=1e-10):
+def golden_section(score, low, high, width):
     """Maximiser of a function with one peak in [low, high]."""
     while high - low > width:
         left, right = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
@@ -314,13 +309,22 @@ def golden_section(score, low, high, width=1e-10):
     return (low + high) / 2
 
 
-def gaussian_merge(m, kappa, width=1e-10):
-    """h and degradation per (a_p + a_q)^2 of two gaussian terms, m the share of p, kappa their similarity."""
+def gaussian_merge(m, kappa):
+    """h and degradation per (a_p + a_q)^2 of two gaussian terms, m the share of p, kappa their similarity.
+
+    A search by values finds h to the root of the machine's precision; the zero of the slope is sharp.
+    """
 
     def similarity(h):
         return m * kappa ** ((1 - h) ** 2) + (1 - m) * kappa ** (h**2)
 
-    h = golden_section(similarity, *half(m), width)
+    def slope(h):
+        return m * (1 - h) * kappa ** ((1 - h) ** 2) - (1 - m) * h * kappa ** (h**2)
+
+    h = golden_section(similarity, *half(m), 1e-6)
+    low, high = max(h - 1e-5, 0.0), min(h + 1e-5, 1.0)
+    if slope(low) > 0 > slope(high):
+        h = brentq(slope, low, high, xtol=1e-16, rtol=1e-15)
     return h, m**2 + (1 - m) ** 2 + 2 * m * (1 - m) * kappa - similarity(h) ** 2
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import first_min, gram, new_model, online, span
+from .common import first_min, gram, in_span, new_model, online, span
 
 
 def passive_aggressive(
@@ -61,9 +61,9 @@ def bpa(X, y, kernel, task, outputs=1, *, budget, C=1.0, strategy="simple", epsi
             return
         row = min(C, at.loss / norm) * at.weight * at.direction
         if strategy == "projecting":
-            k = model.row(at.x)
-            v = span(model.gram(), k)
-            if at.size - k @ v <= 1e-10 * at.size:  # a near copy: it adds nothing to the span
+            k, K = model.row(at.x), model.gram()
+            v = span(K, k)
+            if in_span(at.size - k @ v, at.size, v, K, 1e-10):  # a near copy: it adds nothing to the span
                 model.add(np.outer(v, row))
                 return
         if len(model) < budget:

@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from .common import best_rival, first_min, new_model, online, span
+from .common import best_rival, first_min, in_span, new_model, online, span
 
 
 def kernel_perceptron(X, y, kernel, task, outputs=1, *, eta=1.0, epsilon=0.0, average=False, weights=None, draw=None):
@@ -58,12 +58,11 @@ def budget_perceptron(X, y, kernel, task, outputs=1, *, budget=None, beta=0.0, w
         if 1 - at.gap > beta:
             return
         model.insert(at.x, at.weight * at.direction, at.position)
-        margins = [margin_without(i) for i in range(len(model) - 1)]
         if budget is None:
-            for i in reversed([i for i, m in enumerate(margins) if m > beta]):
-                model.remove(i)
+            while max(margins := [margin_without(i) for i in range(len(model))]) > beta:
+                model.remove(first_min([-m for m in margins]))
         elif len(model) > budget:
-            model.remove(first_min([-m for m in margins]))
+            model.remove(first_min([-margin_without(i) for i in range(len(model) - 1)]))
 
     return online(learn, model, X, y, task, weights=weights)
 
@@ -149,29 +148,24 @@ def projectron_pp(X, y, kernel, task, outputs=1, *, eta=None, budget=None, weigh
         elif at.loss > 0:
             d, residual = projection(model, at)
             P2 = model.row(at.x) @ d
-            if negligible(P2, at.size):
+            if P2 < 1e-12 * at.size:
                 return
             delta = np.sqrt(at.reach * residual)
             if eta is None:
                 tau = budget_step(at.loss, at.reach * P2, delta, budget)
             else:
-                inside = negligible(residual, at.size)
-                tau = tolerance_step(at.loss, at.reach * P2, delta, eta, inside)
+                tau = tolerance_step(at.loss, at.reach * P2, delta, eta)
             model.add(np.outer(d, tau * at.weight * at.direction))
 
     return online(learn, model, X, y, task, weights=weights)
 
 
-def negligible(part, size):
-    """Whether a part of |phi(x)|^2 = size counts as zero."""
-    return part < 1e-12 * size
-
-
 def projection(model, at):
-    """Coefficients of x on the stored points and its squared distance from their span."""
-    k = model.row(at.x)
-    d = span(model.gram(), k)
-    return d, max(0.0, at.size - k @ d)
+    """Coefficients of x on the stored points and its squared distance from their span, 0 when it is rounding."""
+    k, K = model.row(at.x), model.gram()
+    d = span(K, k)
+    residual = at.size - k @ d
+    return d, 0.0 if in_span(residual, at.size, d, K) else residual
 
 
 def insert_or_project(model, at, step, eta, budget):
@@ -180,16 +174,16 @@ def insert_or_project(model, at, step, eta, budget):
     d, residual = projection(model, at)
     full = budget is not None and len(model) >= budget
     near = eta is not None and np.sqrt(at.reach * residual) <= eta
-    if at.size > 0 and (len(model) == 0 or not (full or near or negligible(residual, at.size))):
+    if residual > 0 and (len(model) == 0 or not (full or near)):
         model.insert(at.x, row, at.position)
     else:
         model.add(np.outer(d, row))
 
 
-def tolerance_step(loss, P2, delta, eta, inside):
+def tolerance_step(loss, P2, delta, eta):
     """Step on a margin error under the tolerance rule; eta = 0 moves only points inside the span."""
     if eta == 0:
-        far = 0.0 if inside else np.inf
+        far = 0.0 if delta == 0 else np.inf
     else:
         far = delta / eta
     return min(loss / P2, 2 * (loss - far) / P2, 1.0) if loss > far else 0.0

@@ -244,7 +244,7 @@ class _BPA(_Budgeted):
             return bpa.BPASimple(*common)
         if self.strategy == "nearest":
             return bpa.BPANearest(*common, np.zeros(len(f.norms), np.int64), np.zeros(len(f.norms)))
-        return bpa.BPAProjecting(*common, gram(capacity, np.dtype(s.dtype)))
+        return bpa.BPAProjecting(*common, gram(capacity, np.dtype(s.dtype), inside=1e-10))
 
 
 @estimator
@@ -279,7 +279,7 @@ class _BSGD(_Budgeted):
         if self.maintenance == "removal":
             return bsgd.BSGDRemoval(*common)
         if self.maintenance == "projection":
-            return bsgd.BSGDProjection(*common, gram(capacity, np.dtype(s.dtype)))
+            return bsgd.BSGDProjection(*common, gram(capacity, np.dtype(s.dtype), inside=1e-10))
         searched = self.search == "golden" or s.outputs > 1
         return bsgd.BSGDMerging(*common, np.zeros((0, 0)) if searched else bsgd.lookup_table())
 

@@ -9,7 +9,7 @@ from ..expansion import UNLIMITED
 from ..learners import duol, krls, norma, ogd
 from ..learners import passive_aggressive as pa
 from ..learners.perceptron import Perceptron
-from ..projection import gram
+from ..projection import gram, symmetric
 from ._base import KernelClassifier, KernelEstimator, KernelRegressor, Setting, loss_of, threshold_of
 from ._parameters import estimator
 
@@ -243,4 +243,4 @@ class KernelRLSRegressor(KernelRegressor):
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f, dtype = s.expansion(capacity, self._most()), np.dtype(s.dtype)
-        return krls.KRLS(s.kernel, s.task, f, gram(capacity, dtype), gram(capacity, dtype), float(self.threshold))
+        return krls.KRLS(s.kernel, s.task, f, gram(capacity, dtype), symmetric(capacity), float(self.threshold))

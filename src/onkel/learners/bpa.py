@@ -79,11 +79,11 @@ def _(self, rows, t, y, weight, scores):
     if tau > 0.0:
         n = f.count[SIZE]
         residual = project(gram, f.scratch.k, n, kxx)
-        if residual <= gram.inside * kxx:  # in the span of the points: only their coefficients move
+        if residual == 0.0:  # in the span of the points: only their coefficients move
             spread(f, gram.scratch.d, tau)
         else:
             overflow = full(f)
-            grow(gram, n, residual)
+            grow(gram, n, residual, kxx)
             insert(f, n, self.kernel, rows, t, tau)
             if overflow:
                 project_out(f, gram, cheapest_of_all(f, gram, n))

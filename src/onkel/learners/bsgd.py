@@ -67,10 +67,10 @@ def _(self, rows, t, y, weight, scores):
     if pace != 0.0:
         n, kxx = f.count[SIZE], itself(self.kernel, rows, t)
         residual = project(gram, f.scratch.k, n, kxx)
-        if residual <= gram.inside * kxx:  # in the span of the points: only their coefficients move
+        if residual == 0.0:  # in the span of the points: only their coefficients move
             spread(f, gram.scratch.d, pace)
         else:
-            grow(gram, n, residual)
+            grow(gram, n, residual, kxx)
             insert(f, n, self.kernel, rows, t, pace)
             if f.count[SIZE] > f.budget:
                 project_out(f, gram, lightest(f))

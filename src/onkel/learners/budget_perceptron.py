@@ -1,7 +1,7 @@
 """Budget perceptron (Crammer, Kandola & Singer, NIPS 2003).
 
-When the budget is exceeded the point leaves that would be classified best without itself. Without a budget, every
-point leaves that would still have a margin above beta ("shrinking").
+When the budget is exceeded the older point leaves that would be classified best without itself. Without a budget, such
+points leave one after the other while they would still have a margin above beta ("shrinking").
 """
 
 from typing import NamedTuple
@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from ..expansion import SIZE, Expansion, between, coefficient, discard, insert
+from ..expansion import SIZE, UNLIMITED, Expansion, between, coefficient, discard, insert
 from ..kernels import Kernel, itself
 from ..outputs import BINARY, Task, aim
 from ..stream import step
@@ -37,12 +37,14 @@ def _(self, rows, t, y, weight, scores):
             own[c, n] = scores[t, c] + a * kxx
         labels[n] = y
         insert(f, n, kernel, rows, t, weight)
-        unlimited = f.budget > f.born.shape[0]
-        while f.count[SIZE] > (1 if unlimited else f.budget):
-            i = best_without_itself(self, f.count[SIZE] - 1)
-            if unlimited and margin_without_itself(self, i) <= beta:
-                return
+        if f.budget < UNLIMITED:
+            if f.count[SIZE] > f.budget:
+                remove(self, rows, best_without_itself(self, n))
+            return
+        i = best_without_itself(self, n + 1)
+        while margin_without_itself(self, i) > beta:
             remove(self, rows, i)
+            i = best_without_itself(self, f.count[SIZE])
 
 
 @jit

@@ -100,10 +100,11 @@ def forget(self, rows, r, pace):
 @jit
 def least_damage(self, rows, pace):
     """The point whose removal, with its own factor, does least damage; of equals the oldest."""
-    f, best, least = self.f, 0, np.inf
+    f, best, least, slack = self.f, 0, np.inf, slack_of(self.ledger)
     for r in range(f.count[SIZE]):
         sigma, mu = weight_and_margin(self, rows, r, pace)
-        psi = damage(sigma, mu, factor_of(sigma, mu, slack_of(self.ledger)))
+        phi = factor_of(sigma, mu, slack)
+        psi = slack if phi < 1.0 else damage(sigma, mu, phi)  # a factor below 1 uses the slack up: ties are common
         if psi < least or (psi == least and f.born[r] < f.born[best]):
             best, least = r, psi
     return best

@@ -6,11 +6,13 @@ coefficients, which stay the least-squares fit to the whole past. Sample weights
 
 from typing import NamedTuple
 
+import numpy as np
+
 from .._simd import dot
 from ..expansion import SIZE, Expansion, full, insert, spread
 from ..kernels import Kernel, itself
 from ..outputs import Task
-from ..projection import Gram, add_outer, grow, project, times
+from ..projection import Gram, add_outer, grow, project, set_entry, times
 from ..stream import step
 
 
@@ -19,30 +21,30 @@ class KRLS(NamedTuple):
     task: Task
     f: Expansion
     gram: Gram
-    covariance: Gram  # P = (A'WA)^-1, A the coefficients of the past examples on the dictionary
+    P: np.ndarray  # (A'WA)^-1, A the coefficients of the past examples on the dictionary
     nu: float
 
 
 @step.register(KRLS)
 def _(self, rows, t, y, weight, scores):
-    kernel, _, f, gram, covariance, nu = self
-    P, n, kxx = covariance.inverse, f.count[SIZE], itself(kernel, rows, t)
-    a, error = gram.scratch.d, y - scores[t, 0]
+    kernel, _, f, gram, P, nu = self
+    n, kxx = f.count[SIZE], itself(kernel, rows, t)
+    _, a, v, q = gram.scratch
+    error = y - scores[t, 0]
     residual = project(gram, f.scratch.k, n, kxx)
     f.scratch.move[0] = 1.0
-    if not full(f) and residual > gram.inside * kxx and (residual > nu or n == 0):
+    if not full(f) and residual > 0.0 and (residual > nu or n == 0):
         spread(f, a, -error / residual)
-        grow(gram, n, residual)
-        P[n // P.shape[2], n, n % P.shape[2]] = 1.0 / weight
+        grow(gram, n, residual, kxx)
+        set_entry(P, n, n, 1.0 / weight)
         insert(f, n, kernel, rows, t, error / residual)
     else:
-        row, q = covariance.scratch
         for i in range(n):
-            row[0, i] = a[i]
-        times(P, row, n, q)
-        size = 1.0 / weight + dot(row, 0, q, n)
+            v[0, i] = a[i]
+        times(P, v, n, q)
+        size = 1.0 / weight + dot(v, 0, q, n)
         add_outer(P, n, q, -1.0 / size)
         for i in range(n):
-            row[0, i] = q[i]
-        times(gram.inverse, row, n, a)
+            v[0, i] = q[i]
+        times(gram.inverse, v, n, a)
         spread(f, a, error / size)

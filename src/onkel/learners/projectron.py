@@ -36,16 +36,15 @@ def _(self, rows, t, y, weight, scores):
     if wrong or (margin != NEVER and gap > 0.0):
         n, kxx = f.count[SIZE], itself(kernel, rows, t)
         residual = project(gram, f.scratch.k, n, kxx)
-        inside = residual < gram.inside * kxx or kxx == 0.0
         if not wrong:
             along = reach(task) * (kxx - residual)
             if along > 1e-12 * kxx:
-                distance = 0.0 if inside else sqrt(reach(task) * residual)
+                distance = sqrt(reach(task) * residual)
                 spread(f, gram.scratch.d, margin_step(self, gap, along, distance) * weight)
-        elif inside or (n > 0 and (full(f) or reach(task) * residual <= eta * eta)):
+        elif residual == 0.0 or (n > 0 and (full(f) or reach(task) * residual <= eta * eta)):
             spread(f, gram.scratch.d, pace * weight)
         else:
-            grow(gram, n, residual)
+            grow(gram, n, residual, kxx)
             insert(f, n, kernel, rows, t, pace * weight)
 
 
