@@ -2,8 +2,8 @@
 
 python benchmarks/step.py [a9a|dense|learners|start ...] [--json FILE]
 
-a9a       one pass over the a9a training file (CSR); from ONKEL_DATA or the folder shared/data beside the project, else a
-          generated stream of the same shape; against a NumPy loop per example and scikit-learn's RBFSampler + SGD
+a9a       one pass over the a9a training file (CSR), from ONKEL_DATA or the folder shared/data beside the project, or
+          over a generated stream of the same shape; against a NumPy loop per example and scikit-learn's RBFSampler + SGD
 dense     RBP on dense rows over budget, width and dtype, as a multiple of the machine's limit
 learners  every estimator with its defaults
 start     seconds to import, to the first model on a cold cache, and in a second process
@@ -12,7 +12,7 @@ Machines are noisy: read the ratios, not the times. Each figure is the minimum o
 """
 
 import argparse
-import io
+import itertools
 import json
 import lzma
 import os
@@ -53,11 +53,11 @@ def show(group, name, ns, **more):
 def a9a_stream():
     path = DATA / "a9a.train.svm.xz"
     if path.exists():
-        X, y = load_svmlight_file(io.BytesIO(lzma.open(path).read()), n_features=123)
-        return X, y
+        with lzma.open(path) as file:
+            return load_svmlight_file(file, n_features=123)
     rng = np.random.default_rng(0)  # 14 groups of columns, one set in each
     edges = np.linspace(0, 123, 15).astype(int)
-    columns = np.stack([rng.integers(a, b, 32561) for a, b in zip(edges, edges[1:], strict=False)], axis=1)
+    columns = np.stack([rng.integers(a, b, 32561) for a, b in itertools.pairwise(edges)], axis=1)
     X = sp.csr_matrix((np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, 14)), shape=(32561, 123))
     signal = columns.sum(axis=1) + 40 * rng.standard_normal(len(columns))
     return X, np.where(signal > np.median(signal), 1.0, -1.0)

@@ -165,7 +165,7 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
                 "budget": {},
                 "tolerance": {"budget": None, "tolerance": 0.8},
                 "both": {"tolerance": 0.5},
-                "exact": {"budget": 150, "tolerance": 0.0},
+                "exact": {"budget": 400, "tolerance": 0.0},
             },
         )
         for name, stem, twin in (
@@ -229,8 +229,6 @@ def _twin_params(estimator: Any, twin: Callable[..., ref.Result], task: str) -> 
     """The estimator's parameters, defaults too, as far as the twin has them."""
     known, renamed = inspect.signature(twin).parameters, RENAMED.get(twin, {})
     params = {renamed.get(name, name): value for name, value in estimator.get_params().items() if name != "kernel"}
-    if twin in (ref.kernel_ogd, ref.bogd) and task == REGRESSION:
-        params["threshold"] = estimator.epsilon
     if twin is ref.bsgd:
         params["ties"] = 0.0  # the engine lets rounding decide, as the recorded trace does
         if task == MULTICLASS:

@@ -23,8 +23,8 @@ ESTIMATORS = [
     kind for name, kind in sorted(vars(onkel).items()) if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
 ]
 WEIGHT_IS_A_STEP = (
-    "a weight scales the step of one update; two updates on the same row are another thing, because the second sees what "
-    "the first did and may find nothing to learn"
+    "a weight scales the step of one update; two updates on the same row are another thing, because the second sees "
+    "what the first did and may find nothing to learn"
 )
 
 

@@ -12,21 +12,19 @@ HINGE, SQUARED_HINGE, LOGISTIC, SQUARED, HALF_SQUARED, EPSILON_INSENSITIVE, ABSO
 
 class Loss(NamedTuple):
     kind: int
-    epsilon: float = 0.0
+    epsilon: float = 0.0  # a gap up to this moves nothing
 
 
 @jit
 def slope(loss, gap):
-    """d loss / d gap; at a kink the smaller one."""
-    if loss.kind == HINGE or loss.kind == ABSOLUTE:
-        return 1.0 if gap > 0.0 else 0.0
-    if loss.kind == EPSILON_INSENSITIVE:
-        return 1.0 if gap > loss.epsilon else 0.0
-    if loss.kind == SQUARED_HINGE:
-        return 2.0 * max(gap, 0.0)
+    """d loss / d gap; at a kink the smaller one, and 0 up to epsilon."""
     if loss.kind == LOGISTIC:
         return 1.0 / (1.0 + exp(1.0 - gap))
-    return 2.0 * gap if loss.kind == SQUARED else gap
+    if gap <= loss.epsilon:
+        return 0.0
+    if loss.kind == SQUARED_HINGE or loss.kind == SQUARED:
+        return 2.0 * gap
+    return gap if loss.kind == HALF_SQUARED else 1.0
 
 
 @jit

@@ -211,9 +211,11 @@ def best_rival(f, y):
 
 
 def slope(task, loss, gap, epsilon=0.0):
-    """d loss / d gap; the softmax loss has it inside its direction."""
+    """d loss / d gap, 0 for numbers missed by at most epsilon; the softmax loss has it inside its direction."""
     if task == "softmax":
         return 1.0
+    if task == "regression" and gap <= epsilon:
+        return 0.0
     if loss in ("hinge", "absolute"):
         return float(gap > 0)
     if loss == "squared_hinge":
@@ -225,7 +227,7 @@ def slope(task, loss, gap, epsilon=0.0):
     if loss == "half_squared":
         return gap
     if loss == "epsilon_insensitive":
-        return float(gap > epsilon)
+        return 1.0
     raise ValueError(f"unknown loss {loss!r}")
 
 

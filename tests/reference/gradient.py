@@ -27,7 +27,6 @@ def kernel_ogd(
     eta=1.0,
     schedule="constant",
     reg=0.0,
-    threshold=-np.inf,
     radius=np.inf,
     epsilon=0.0,
     average=False,
@@ -44,7 +43,7 @@ def kernel_ogd(
         z = slope(task, loss, at.gap, epsilon)
         if reg > 0:
             model.scale(1 - 1 / at.t if schedule == "pegasos" else 1 - step * reg)
-        if z != 0 and at.gap > threshold:
+        if z != 0:
             model.insert(at.x, step * z * at.weight * at.direction, at.position)
         if np.isfinite(radius):
             norm = np.sqrt(model.squared_norm())
@@ -138,7 +137,7 @@ def oskl(
     weights=None,
     draw=None,
 ):
-    """Zhang, Yi, Jin, Lin & He, Online kernel learning with a near optimal sparsity bound, 2013; a full budget stops it."""
+    """Zhang, Yi, Jin, Lin & He, Online kernel learning with a near optimal sparsity bound, 2013; full, it stops."""
     model = new_model(kernel, task, y, outputs)
     loss = loss or ("squared" if task == "regression" else "logistic")
 
@@ -166,7 +165,6 @@ def bogd(
     cap=np.inf,
     sampling="uniform",
     loss=None,
-    threshold=-np.inf,
     epsilon=0.0,
     weights=None,
     draw=None,
@@ -178,7 +176,7 @@ def bogd(
     def learn(at):
         z = slope(task, loss, at.gap, epsilon)
         row = eta * z * at.weight * at.direction
-        due = z != 0 and at.gap > threshold
+        due = z != 0
         if not due or len(model) < budget:
             if reg > 0:
                 model.scale(1 - eta * reg)

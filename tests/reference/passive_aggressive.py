@@ -38,7 +38,7 @@ def spa(
     weights=None,
     draw=None,
 ):
-    """Lu, Zhao & Hoi, Online sparse passive aggressive learning with kernels (SPA), SDM 2016; a full budget stops it."""
+    """Lu, Zhao & Hoi, Online sparse passive aggressive learning with kernels (SPA), SDM 2016; full, it stops."""
     model = new_model(kernel, task, y, outputs)
 
     def learn(at):

@@ -148,7 +148,7 @@ def projectron_pp(X, y, kernel, task, outputs=1, *, eta=None, budget=None, weigh
         elif at.loss > 0:
             d, residual = projection(model, at)
             P2 = model.row(at.x) @ d
-            if P2 < 1e-12 * at.size:
+            if 1e-12 * at.size > P2:
                 return
             delta = np.sqrt(at.reach * residual)
             if eta is None:

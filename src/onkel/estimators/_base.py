@@ -283,10 +283,12 @@ class KernelEstimator(BaseEstimator):
     def dual_coef_(self) -> np.ndarray:
         """Coefficients that predictions use, (outputs, n_support)."""
         f, n = self._fitted(), self.n_support_
+        coef = f.coef[:, :n].astype(np.float64)
         if f.past.shape[1] == 0:
-            return np.array(f.lazy[SCALE] * f.coef[:, :n])
-        total = f.lazy[TOTAL] + f.lazy[SCALE]
-        return np.array((total * f.coef[:, :n] - f.past[:, :n]) / (f.lazy[ROUNDS] + 1))
+            coef *= f.lazy[SCALE]
+        else:
+            coef = ((f.lazy[TOTAL] + f.lazy[SCALE]) * coef - f.past[:, :n]) / (f.lazy[ROUNDS] + 1)
+        return coef.astype(self._setting.dtype)
 
     @property
     def intercept_(self) -> np.ndarray:
@@ -381,8 +383,6 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
 
 @estimator
 class KernelRegressor(RegressorMixin, KernelEstimator):
-    epsilon: float = 0.1
-
     _numeric: ClassVar[bool] = True
     _slow: ClassVar[bool] = False  # whether steps of one small size stay far from the target in a short pass
 
@@ -404,7 +404,7 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         return _narrow(self._scores(X))
 
     def _task(self) -> Task:
-        return Task(REGRESSION, float(self.epsilon))
+        return Task(REGRESSION, float(getattr(self, "epsilon", 0.0)))
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
         return np.asarray(y, np.float64)
@@ -415,14 +415,16 @@ class KernelRegressor(RegressorMixin, KernelEstimator):
         return tags
 
 
+@estimator
+class TubeRegressor(KernelRegressor):
+    """Regressors that leave misses up to epsilon alone."""
+
+    epsilon: float = 0.1
+
+
 def loss_of(estimator: Any) -> losses.Loss:
     """The loss an estimator's parameters name."""
     return losses.Loss(losses.NAMES.index(estimator.loss), float(getattr(estimator, "epsilon", 0.0)))
-
-
-def threshold_of(estimator: Any) -> float:
-    """The gap up to which an estimator learns nothing: regression leaves small misses alone."""
-    return float(getattr(estimator, "epsilon", -math.inf))
 
 
 def _narrow(scores: np.ndarray) -> np.ndarray:

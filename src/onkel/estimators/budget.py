@@ -12,7 +12,7 @@ from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.perceptron import Perceptron
 from ..projection import gram
 from ..rng import generator
-from ._base import KernelClassifier, KernelEstimator, KernelRegressor, Setting, loss_of, threshold_of
+from ._base import KernelClassifier, KernelEstimator, Setting, TubeRegressor, loss_of
 from ._parameters import estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
@@ -41,7 +41,7 @@ class StoptronClassifier(KernelClassifier, _Stoptron):
 
 
 @estimator
-class StoptronRegressor(KernelRegressor, _Stoptron):
+class StoptronRegressor(TubeRegressor, _Stoptron):
     """Stoptron for numbers: stops learning when the budget is full."""
 
     budget: int = 100
@@ -66,7 +66,7 @@ class RBPClassifier(KernelClassifier, _RBP):
 
 
 @estimator
-class RBPRegressor(KernelRegressor, _RBP):
+class RBPRegressor(TubeRegressor, _RBP):
     """Randomized budget perceptron for numbers (after Cavallanti, Cesa-Bianchi & Gentile 2007)."""
 
     budget: int = 100
@@ -113,7 +113,7 @@ class ForgetronClassifier(KernelClassifier, _Forgetron):
 
 
 @estimator
-class ForgetronRegressor(KernelRegressor, _Forgetron):
+class ForgetronRegressor(TubeRegressor, _Forgetron):
     """Forgetron for numbers (after Dekel, Shalev-Shwartz & Singer 2008): steps of +-eta on misses above epsilon."""
 
     budget: int = 100
@@ -159,7 +159,7 @@ class ProjectronClassifier(KernelClassifier, _Projectron):
 
 
 @estimator
-class ProjectronRegressor(KernelRegressor, _Projectron):
+class ProjectronRegressor(TubeRegressor, _Projectron):
     """Projectron for numbers (after Orabona, Keshet & Caputo 2009), with steps of +-eta on misses above epsilon."""
 
     budget: int | None = 100
@@ -195,7 +195,7 @@ class _BOGD(_Budgeted):
     def _make(self, s: Setting, capacity: int) -> Any:
         f, sampling = s.expansion(capacity, self.budget), bogd.SAMPLINGS.index(self.sampling)
         return bogd.BOGD(
-            s.kernel, s.task, loss_of(self), f, float(self.eta), float(self.reg), threshold_of(self), float(self.cap),
+            s.kernel, s.task, loss_of(self), f, float(self.eta), float(self.reg), float(self.cap),
             sampling, generator(s.key),
         )  # fmt: skip
 
@@ -218,7 +218,7 @@ class BOGDClassifier(KernelClassifier, _BOGD):
 
 
 @estimator
-class BOGDRegressor(KernelRegressor, _BOGD):
+class BOGDRegressor(TubeRegressor, _BOGD):
     """Bounded online gradient descent for numbers (Zhao, Wang, Wu, Jin & Hoi 2012)."""
 
     budget: int = 100
@@ -257,7 +257,7 @@ class BPAClassifier(KernelClassifier, _BPA):
 
 
 @estimator
-class BPARegressor(KernelRegressor, _BPA):
+class BPARegressor(TubeRegressor, _BPA):
     """Budgeted passive-aggressive learning of numbers (after Wang & Vucetic 2010)."""
 
     budget: int = 100
@@ -303,7 +303,7 @@ class BSGDClassifier(KernelClassifier, _BSGD):
 
 
 @estimator
-class BSGDRegressor(KernelRegressor, _BSGD):
+class BSGDRegressor(TubeRegressor, _BSGD):
     """Budgeted stochastic gradient descent for numbers (after Wang, Crammer & Vucetic 2012)."""
 
     budget: int = 100
@@ -355,7 +355,7 @@ class SPAClassifier(KernelClassifier, _SPA):
 
 
 @estimator
-class SPARegressor(KernelRegressor, _SPA):
+class SPARegressor(TubeRegressor, _SPA):
     """Sparse passive-aggressive learning of numbers (Lu, Zhao & Hoi 2016); predicts with the averaged model."""
 
     eta: float = 0.1
@@ -390,7 +390,7 @@ class OSKLClassifier(KernelClassifier, _OSKL):
 
 
 @estimator
-class OSKLRegressor(KernelRegressor, _OSKL):
+class OSKLRegressor(TubeRegressor, _OSKL):
     """Online sparse kernel learning of numbers (after Zhang, Yi, Jin, Lin & He 2013); the averaged model predicts."""
 
     loss: str = "epsilon_insensitive"

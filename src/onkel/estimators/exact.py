@@ -10,7 +10,7 @@ from ..learners import duol, krls, norma, ogd
 from ..learners import passive_aggressive as pa
 from ..learners.perceptron import Perceptron
 from ..projection import gram, symmetric
-from ._base import KernelClassifier, KernelEstimator, KernelRegressor, Setting, loss_of, threshold_of
+from ._base import KernelClassifier, KernelEstimator, KernelRegressor, Setting, TubeRegressor, loss_of
 from ._parameters import estimator
 
 CLASSIFIER_LOSSES = ("hinge", "squared_hinge", "logistic")
@@ -36,7 +36,7 @@ class KernelPerceptronClassifier(KernelClassifier, _Perceptron):
 
 
 @estimator
-class KernelPerceptronRegressor(KernelRegressor, _Perceptron):
+class KernelPerceptronRegressor(TubeRegressor, _Perceptron):
     """Kernel perceptron for numbers: every miss above epsilon becomes a support vector with coefficient +-eta."""
 
     eta: float = 0.1
@@ -55,9 +55,9 @@ class _OGD(KernelEstimator):
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = s.expansion(capacity, UNLIMITED, self.average)
-        schedule, threshold = ogd.SCHEDULES.index(self.schedule), threshold_of(self)
+        schedule = ogd.SCHEDULES.index(self.schedule)
         return ogd.OGD(
-            s.kernel, s.task, loss_of(self), never(), f, float(self.eta), schedule, float(self.reg), threshold,
+            s.kernel, s.task, loss_of(self), never(), f, float(self.eta), schedule, float(self.reg),
             float(self.radius), np.zeros(1),
         )  # fmt: skip
 
@@ -82,7 +82,7 @@ class KernelOGDClassifier(KernelClassifier, _OGD):
 
 
 @estimator
-class KernelOGDRegressor(KernelRegressor, _OGD):
+class KernelOGDRegressor(TubeRegressor, _OGD):
     """Kernel online gradient descent for numbers (Kivinen, Smola & Williamson 2001, 2004)."""
 
     loss: str = "squared"
@@ -109,17 +109,7 @@ class KernelPegasosClassifier(KernelClassifier):
         f = s.expansion(capacity, UNLIMITED, self.average)
         radius = 1 / np.sqrt(self.reg) if self.project else np.inf
         return ogd.OGD(
-            s.kernel,
-            s.task,
-            loss_of(self),
-            never(),
-            f,
-            1.0,
-            ogd.PEGASOS,
-            float(self.reg),
-            -np.inf,
-            float(radius),
-            np.zeros(1),
+            s.kernel, s.task, loss_of(self), never(), f, 1.0, ogd.PEGASOS, float(self.reg), float(radius), np.zeros(1)
         )
 
     def _check(self) -> None:
@@ -166,7 +156,7 @@ class NORMAClassifier(KernelClassifier, _NORMA):
 
 
 @estimator
-class NORMARegressor(KernelRegressor, _NORMA):
+class NORMARegressor(TubeRegressor, _NORMA):
     """NORMA for numbers (Kivinen, Smola & Williamson 2004): a tube of first half width epsilon adapts to nu."""
 
     nu: float = 0.4
@@ -207,7 +197,7 @@ class KernelPassiveAggressiveClassifier(KernelClassifier, _PassiveAggressive):
 
 
 @estimator
-class KernelPassiveAggressiveRegressor(KernelRegressor, _PassiveAggressive):
+class KernelPassiveAggressiveRegressor(TubeRegressor, _PassiveAggressive):
     """Kernel passive-aggressive learning of numbers (Crammer, Dekel, Keshet, Shalev-Shwartz & Singer 2006)."""
 
     variant: str = "pa1"

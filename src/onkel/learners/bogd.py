@@ -27,7 +27,6 @@ class BOGD(NamedTuple):
     f: Expansion
     eta: float
     reg: float
-    threshold: float  # a gap up to this moves nothing
     cap: float  # on every coefficient, in units of eta
     sampling: int
     rng: np.ndarray
@@ -35,12 +34,12 @@ class BOGD(NamedTuple):
 
 @step.register(BOGD)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, loss, f, eta, reg, threshold, _, _, _ = self
+    kernel, task, loss, f, eta, reg, _, _, _ = self
     _, gap = aim(task, scores, t, y, f.scratch.move)
     if reg > 0.0:
         shrink(f, 1.0 - eta * reg)
     push = slope(loss, gap)
-    if push != 0.0 and gap > threshold:
+    if push != 0.0:
         if full(f):
             insert(f, thin_out(self), kernel, rows, t, eta * push * weight)
             clip(self)

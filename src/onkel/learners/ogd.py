@@ -29,7 +29,6 @@ class OGD(NamedTuple):
     eta: float
     schedule: int
     reg: float
-    threshold: float  # a gap up to this moves nothing
     radius: float  # of the ball that holds f
     sqnorm: np.ndarray  # (1,) |f|^2, kept when the radius is finite
 
@@ -44,15 +43,13 @@ def rate_of(schedule, eta, reg, t):
 
 @step.register(OGD)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, loss, budget, f, eta, schedule, reg, threshold, radius, _ = self
+    kernel, task, loss, budget, f, eta, schedule, reg, radius, _ = self
     _, gap = aim(task, scores, t, y, f.scratch.move)
     rate = rate_of(schedule, eta, reg, f.lazy[ROUNDS])
     keep = 1.0 - rate * reg
     if 0.0 < keep < 1.0:  # 0: the first round of PEGASOS, when there is nothing to shrink
         shrink(f, keep)
     push = slope(loss, gap)
-    if gap <= threshold:
-        push = 0.0
     if push != 0.0:
         i = vacancy(budget, f)
         if i >= 0:
