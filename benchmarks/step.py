@@ -3,7 +3,7 @@
 python benchmarks/step.py [a9a|dense|learners|start ...] [--json FILE]
 
 a9a       one pass over the a9a training file (CSR), from ONKEL_DATA or the folder shared/data beside the project, or
-          over a generated stream of the same shape; against a NumPy loop per example and scikit-learn's RBFSampler + SGD
+          over a generated stream of the same shape; against a NumPy loop and scikit-learn's RBFSampler + SGD
 dense     RBP on dense rows over budget, width and dtype, as a multiple of the machine's limit
 learners  every estimator with its defaults
 start     seconds to import, to the first model on a cold cache, and in a second process

@@ -1,5 +1,6 @@
 """The only file that knows how numba is used: `jit` compiles, `generic` dispatches on type, `vector` writes IR."""
 
+import contextlib
 import functools
 import hashlib
 import inspect
@@ -7,16 +8,46 @@ import pathlib
 
 import numba
 from numba import types
+from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
 SHELLS = {"estimators", "io", "evaluation", "datasets", "cli"}  # no compiled code there is used from another file
 _home = pathlib.Path(__file__).parent
 _engine = hashlib.sha256(
-    b"".join(f.read_bytes() for f in sorted(_home.rglob("*.py")) if f.relative_to(_home).parts[0] not in SHELLS)
+    numba.__version__.encode()
+    + b"".join(f.read_bytes() for f in sorted(_home.rglob("*.py")) if f.relative_to(_home).parts[0] not in SHELLS)
 )
 _outside = hashlib.sha256()  # source of every body registered by code outside the package
 _compiled = []
 COMPILED = not numba.config.DISABLE_JIT
+
+
+class _MachineCode(IndexDataCacheFile):
+    """A function's machine code on disk: one file per signature, named after all the source it was built from.
+
+    numba's own numbers its files, in an index that two processes may write at once: each then runs the other's code.
+    """
+
+    def __init__(self, path, name, stamp):
+        super().__init__(path, name, stamp)
+        self._folder, self._function, self._prefix = pathlib.Path(path), name, f"{name}.{stamp}."
+
+    def _name(self, key):
+        return f"{self._prefix}{hashlib.sha256(str(key).encode()).hexdigest()[:16]}.nbc"
+
+    def load(self, key):
+        try:
+            kept, data = self._load_data(self._name(key))
+        except (OSError, EOFError):
+            return None
+        return data if kept == key else None
+
+    def save(self, key, data):
+        self._save_data(self._name(key), (key, data))
+        for old in self._folder.glob(f"{self._function}.*.nbc"):
+            if not old.name.startswith(self._prefix):
+                with contextlib.suppress(OSError):
+                    old.unlink()
 
 
 def _freshen(function):
@@ -25,10 +56,15 @@ def _freshen(function):
     numba hashes a function's own file only: an edit to a helper elsewhere would go unseen.
     """
     stamp = _engine.copy()
-    stamp.update(pathlib.Path(function.py_func.__code__.co_filename).read_bytes())
-    file = function._cache._cache_file
-    name = function._cache._impl.filename_base + "+" + _outside.hexdigest()[:8]
-    function._cache._cache_file = type(file)(file._cache_path, name, stamp.hexdigest())
+    stamp.update(_source(function.py_func.__code__.co_filename))
+    stamp.update(_outside.digest())
+    cache = function._cache
+    cache._cache_file = _MachineCode(cache.cache_path, cache._impl.filename_base, stamp.hexdigest()[:16])
+
+
+@functools.cache
+def _source(path):
+    return pathlib.Path(path).read_bytes()
 
 
 def jit(function=None, *, inline=False):

@@ -180,18 +180,19 @@ def weights_of(f, out):
 def shrink(f, factor):
     """f <- factor * f, in O(1), for factor > 0."""
     f.lazy[SCALE] *= factor
-    if f.lazy[SCALE] < 1e-20 or f.lazy[SCALE] > 1e20:  # float32 ends at 1e-38
+    if f.lazy[SCALE] < 1e-3 or f.lazy[SCALE] > 1e3:  # the average takes differences of coefficients over the scale
         fold(f)
 
 
 @jit
 def fold(f):
-    """Put the scale into the coefficients."""
+    """Put the scale into the coefficients and, when averaging, the total into what is past."""
     for r in range(f.coef.shape[0]):
+        for i in range(f.past.shape[1]):
+            f.past[r, i] -= f.coef[r, i] * f.lazy[TOTAL]
         for i in range(f.count[SIZE]):
             f.coef[r, i] *= f.lazy[SCALE]
-    f.lazy[TOTAL] /= f.lazy[SCALE]
-    f.lazy[SCALE] = 1.0
+    f.lazy[TOTAL], f.lazy[SCALE] = 0.0, 1.0
 
 
 @generic

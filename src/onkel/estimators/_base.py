@@ -21,7 +21,7 @@ from ..outputs import BINARY, MULTICLASS, REGRESSION, SOFTMAX, Task
 from ..rows import Dense, Sparse
 from ..state import arrays, restore, state_dict, transplant, twin
 from ..stream import learn, score
-from ._parameters import estimator, validate
+from ._parameters import STEERING, estimator, validate
 
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
@@ -152,14 +152,14 @@ class KernelEstimator(BaseEstimator):
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
         changed = {name for name, value in self._parameters().items() if value != self._made_with[name]}
-        if changed & {"kernel", "gamma", "sigma", "degree", "coef0"}:
-            raise ValueError(f"{sorted(changed)} cannot change after the first batch; call fit to start anew.")
+        if fixed := sorted(changed - STEERING):
+            raise ValueError(
+                f"{', '.join(fixed)} cannot change after the first batch; call fit to start anew. "
+                f"What can: {', '.join(sorted(STEERING & self._made_with.keys()))}."
+            )
         self._setting = self._setting._replace(task=self._task())
-        old = state_dict(self._learner)
         new = self._make(self._setting, len(self._learner.f.born))
-        if {name: a.shape for name, a in arrays(new).items()} != {name: a.shape for name, a in old.items()}:
-            raise ValueError(f"{sorted(changed)} cannot change after the first batch; call fit to start anew.")
-        self._learner = restore(new, old)
+        self._learner = restore(new, state_dict(self._learner))
         self._made_with = self._parameters()
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -442,14 +442,15 @@ def _rows_per_call(f: Any) -> int:
 
 
 def _canonical(X: Any) -> Any:
-    """A CSR matrix with sorted, unique, valid column numbers of 32 bits."""
+    """A CSR matrix with sorted, unique, valid column numbers of 32 bits and no stored zeros."""
     try:
         X.check_format(full_check=True)
     except ValueError as error:
         raise ValueError(f"X is not a valid CSR matrix: {error}") from error
-    if not X.has_canonical_format:
+    if not (X.has_canonical_format and X.data.all()):
         X = X.copy()
         X.sum_duplicates()
+        X.eliminate_zeros()
     data, indices = (np.require(a, t, ["C", "A", "W"]) for a, t in ((X.data, X.dtype), (X.indices, np.int32)))
     new = sp.csr_matrix(X.shape, dtype=X.dtype)
     new.data, new.indices, new.indptr = data, indices, np.require(X.indptr, np.int64, ["C", "A", "W"])

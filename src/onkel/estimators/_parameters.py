@@ -118,6 +118,12 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "random_state": ("Seed of everything random.", ANY),
 }
 
+# What `set_params` may change between two batches: they steer updates to come and shape nothing that is kept.
+STEERING = {
+    "eta", "reg", "C", "epsilon", "nu", "adaptive", "clip_tube", "rho", "threshold", "margin", "tolerance", "cap",
+    "sampling", "search", "alpha", "beta", "G",
+}  # fmt: skip
+
 
 def validate(estimator: typing.Any, choices: dict[str, tuple[str, ...]]) -> None:
     """Raise a ValueError that names the first parameter with a value it may not have."""

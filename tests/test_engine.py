@@ -1,0 +1,275 @@
+"""The engine's own parts: compiled once and never stale, vector routines against their NumPy bodies, random numbers."""
+
+import ast
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+import reference as ref
+import scipy.stats
+
+import onkel
+from onkel import _jit, _panels, _simd, rng, state
+from onkel._jit import COMPILED, jit
+from onkel._panels import panel_shape, slots
+from onkel.expansion import empty
+
+ROOT = Path(onkel.__file__).parent
+compiled_only = pytest.mark.skipif(not COMPILED, reason="about compiled code")
+
+
+# ------------------------------------------------------------------ machine code on disk
+PROBE = """
+import json, sys
+import numpy as np, onkel
+from onkel.stream import learn
+from onkel._jit import _compiled
+X = np.random.default_rng(0).standard_normal((60, 4))
+model = onkel.KernelPerceptronClassifier(gamma=0.5)
+scores = model.learn(X, X[:, 0] > 0, classes=[False, True])
+print(json.dumps({"hits": sum(learn.stats.cache_hits.values()), "sum": float(np.abs(scores).sum())}))
+"""
+
+
+def probe(package, code=PROBE):
+    """Run a probe in a fresh process on a copy of the package, whose machine code lies beside it."""
+    environment = {**os.environ, "PYTHONPATH": str(package.parent)}
+    environment.pop("NUMBA_CACHE_DIR", None)
+    run = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=300)
+    assert run.returncode == 0, run.stderr
+    return json.loads(run.stdout)
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("stale")
+@compiled_only
+def test_edits_in_any_file_are_seen(tmp_path):
+    """A second process loads the code; an edit to a helper far from the loop gives new numbers; taken back, the old."""
+    package = tmp_path / "onkel"
+    shutil.copytree(ROOT, package, ignore=shutil.ignore_patterns("__pycache__"))
+    first, second = probe(package), probe(package)
+    assert (first["hits"], second["hits"]) == (0, 1)
+    assert first["sum"] == second["sum"]
+    kernels = package / "kernels.py"
+    original = kernels.read_text()
+    assert "exp_of(k, n, -kernel.gamma)" in original
+    kernels.write_text(original.replace("exp_of(k, n, -kernel.gamma)", "exp_of(k, n, -2.0 * kernel.gamma)"))
+    edited = probe(package)
+    assert edited["hits"] == 0
+    assert edited["sum"] != first["sum"]
+    vectors = package / "_vectors.py"
+    text = vectors.read_text()
+    vectors.write_text(text.replace("1.0000000000000064479", "1.5000000000000064479"))
+    assert probe(package)["sum"] not in (first["sum"], edited["sum"])
+    vectors.write_text(text)
+    kernels.write_text(original)
+    assert probe(package)["sum"] == first["sum"]
+    assert len({name.name.rsplit(".", 3)[1] for name in package.glob("__pycache__/stream.learn*.nbc")}) == 1
+
+
+RACE = """
+import json, sys
+import numpy as np, onkel
+name, dtype = sys.argv[1:]
+X = np.random.default_rng(0).standard_normal((60, 4)).astype(dtype)
+model = getattr(onkel, name)(gamma=0.5, random_state=0)
+scores = model.learn(X, X[:, 0] > 0, classes=[False, True])
+print(json.dumps([float(s) for s in scores]))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.xdist_group("stale")
+@compiled_only
+def test_processes_that_compile_at_once_do_not_swap_code(tmp_path):
+    """Several processes fill one cold cache with signatures of one loop; then and later each runs its own."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    jobs = [(name, dtype) for name in ("RBPClassifier", "KernelPassiveAggressiveClassifier") for dtype in ("f4", "f8")]
+
+    def start(job):
+        return subprocess.Popen([sys.executable, "-c", RACE, *job], env=environment, stdout=subprocess.PIPE, text=True)
+
+    def results():
+        running = [start(job) for job in jobs]
+        return [json.loads(process.communicate(timeout=300)[0]) for process in running]
+
+    cold, warm = results(), results()
+    assert cold == warm
+    for (name, dtype), scores in zip(jobs, cold):
+        X = np.random.default_rng(0).standard_normal((60, 4)).astype(dtype)
+        model = getattr(onkel, name)(gamma=0.5, random_state=0)
+        expected = model.learn(X, X[:, 0] > 0, classes=[False, True])
+        np.testing.assert_array_equal(np.array(scores, dtype), expected)
+
+
+def test_shells_share_no_compiled_code():
+    """Compiled code outside the engine is stamped with its own file only: no other file may use it."""
+    for path in ROOT.rglob("*.py"):
+        if path.relative_to(ROOT).parts[0] not in _jit.SHELLS:
+            continue
+        functions = {f.py_func.__name__ for f in _jit._compiled if f.py_func.__code__.co_filename == str(path)}
+        for other in ROOT.rglob("*.py"):
+            if other == path or not functions:
+                continue
+            for node in ast.walk(ast.parse(other.read_text())):
+                decorated = isinstance(node, ast.FunctionDef) and any("jit" in ast.dump(d) for d in node.decorator_list)
+                used = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)} if decorated else set()
+                assert not used & functions, (other.name, used & functions)
+
+
+@compiled_only
+def test_private_names_of_numba():
+    """What `_jit` leans on: when a new numba changes one of them, this says so before anything odd happens."""
+
+    @jit
+    def twice(x):
+        return x + x
+
+    assert twice(2.0) == 4.0
+    cache = twice._cache
+    assert isinstance(cache._cache_file, _jit._MachineCode)
+    assert {"filename_base"} <= set(dir(cache._impl))
+    assert {"_load_data", "_save_data", "_data_path"} <= set(dir(cache._cache_file))
+    assert twice.targetoptions["_nrt"] is False
+    assert twice.targetoptions["nogil"] is True
+    assert numba.__version__.split(".")[:2] == ["0", "68"]
+
+
+@compiled_only
+def test_an_allocation_does_not_compile():
+    @jit
+    def allocate(n):
+        return np.zeros(n).sum()
+
+    with pytest.raises(numba.core.errors.NumbaError):
+        allocate(3)
+
+
+# ------------------------------------------------------------------ vector routines
+
+
+@jit
+def exp_from_compiled(k, n, scale):
+    _simd.exp_of(k, n, scale)
+
+
+@jit
+def least_from_compiled(values, n):
+    return _simd.first_least(values, n)
+
+
+@jit
+def bit_from_compiled(word):
+    return _simd.lowest_bit(word)
+
+
+@jit
+def dot_from_compiled(a, row, k, n):
+    return _simd.dot(a, row, k, n)
+
+
+@jit
+def panels_from_compiled(x, indices, points, p, n, out, l1):
+    if l1:
+        _panels.panel_l1dists(x, indices, 0, x.shape[0], points, p, n, out)
+    else:
+        _panels.panel_sqdists(x, indices, 0, x.shape[0], points, p, n, out)
+
+
+@pytest.mark.parametrize(("dtype", "ulps"), [(np.float64, 4), (np.float32, 8)])
+def test_exp(dtype, ulps):
+    """Within a few units of the last place over the whole range; exactly 1 at 0; no surprise at the far end."""
+    low = -700 if dtype == np.float64 else -80
+    x = np.concatenate([np.linspace(low, 0, 40_000), -np.logspace(-20, np.log10(-low), 7_999), [0.0]])
+    k = _simd.aligned(slots(len(x), dtype), dtype)
+    k[: len(x)] = x
+    exact = np.exp(k[: len(x)].astype(np.longdouble))
+    exp_from_compiled(k, len(x), 1.0)
+    error = np.abs(k[: len(x)] - exact) / (np.finfo(dtype).eps * exact)
+    assert error.max() <= ulps
+    assert k[len(x) - 1] == 1
+    k[:3] = [-1e30, -5000.0, -800.0]
+    exp_from_compiled(k, 3, 1.0)
+    assert (k[:3] >= 0).all()
+    assert k[:3].max() < 1e-30
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_first_least(dtype):
+    random = np.random.default_rng(0)
+    for n in (1, 3, 8, 9, 16, 17, 100, 257):
+        values = _simd.aligned(slots(n, dtype), dtype)
+        for _ in range(20):
+            values[:n] = random.integers(-3, 9, n)
+            assert least_from_compiled(values, n) == np.argmin(values[:n])
+    values[:4] = np.inf
+    assert least_from_compiled(values, 4) == 0
+
+
+def test_lowest_bit():
+    for j in range(64):
+        assert bit_from_compiled(np.uint64((1 << j) | (1 << 63))) == j
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("n", [1, 31, 32, 33, 500])
+def test_dot_and_panels(dtype, n):
+    random = np.random.default_rng(n)
+    a, k = _simd.aligned((2, slots(n, dtype)), dtype), _simd.aligned(slots(n, dtype), dtype)
+    a[:, :n], k[:n] = random.normal(size=(2, n)), random.normal(size=n)
+    tolerance = 1e-12 if dtype == np.float64 else 1e-4
+    assert dot_from_compiled(a, 1, k, n) == pytest.approx(
+        float(a[1, :n].astype(float) @ k[:n]), rel=tolerance, abs=tolerance
+    )
+    panels, width = panel_shape(n, dtype)
+    assert panels * width >= n
+    points = _simd.aligned((panels, 9, width), dtype)
+    points[...] = random.normal(size=points.shape)
+    x, out = random.normal(size=9).astype(dtype), _simd.aligned(slots(n, dtype), dtype)
+    flat = np.moveaxis(points, 1, 2).reshape(-1, 9)
+    for l1, exact in ((False, ((flat - x) ** 2).sum(1)), (True, np.abs(flat - x).sum(1))):
+        for p in range(panels):
+            panels_from_compiled(x, np.zeros(1, np.int32), points, p, min(width, n - p * width), out, l1)
+        np.testing.assert_allclose(out[:n], exact[:n], rtol=tolerance)
+
+
+# ------------------------------------------------------------------ random numbers
+def test_random_numbers_are_those_of_the_twin():
+    mine, theirs = rng.generator(12345), ref.Draw(12345)
+    assert [rng.uniform(mine) for _ in range(50)] == [theirs.uniform() for _ in range(50)]
+    assert [rng.below(mine, 7) for _ in range(50)] == [theirs.below(7) for _ in range(50)]
+    assert mine.tolist() == [12345, 100]
+
+
+def test_random_numbers_are_uniform():
+    held = rng.generator(1)
+    draws = np.array([rng.uniform(held) for _ in range(20_000 if COMPILED else 3000)])
+    assert 0 <= draws.min() <= draws.max() < 1
+    assert scipy.stats.kstest(draws, "uniform").pvalue > 1e-3
+    assert abs(np.corrcoef(draws[1:], draws[:-1])[0, 1]) < 4 / np.sqrt(len(draws))
+
+
+# ------------------------------------------------------------------ state
+def test_state_dict_restore_transplant():
+    small, large = empty(16, 3, budget=64), empty(64, 3, budget=64)
+    small.coef[:], small.born[:], small.lazy[:] = 2.0, 5, [0.5, 1.0, 2.0]
+    kept = state.state_dict(small)
+    small.coef[:] = 0
+    state.restore(small, kept)
+    assert (small.coef == 2).all()
+    state.transplant(large, kept)
+    assert (large.coef[:, : small.coef.shape[1]] == 2).all()
+    assert (large.born[:16] == 5).all()
+    assert not large.born[16:].any()
+    assert large.lazy.tolist() == [0.5, 1.0, 2.0]
+    copy = state.twin(small)
+    copy.coef[:] = 7
+    assert (small.coef == 2).all()
+    assert not any("scratch" in name for name in kept)
+    assert all(a.ctypes.data % 64 == 0 for a in (small.points, small.coef, copy.points, copy.coef))
