@@ -366,3 +366,52 @@ def test_probabilities(case):
         np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
     else:
         np.testing.assert_array_equal(p[:, 1] >= 0.5, model.decision_function(X) >= 0)
+
+
+# ------------------------------------------------------------------ features that were never seen before
+@each_case
+@pytest.mark.parametrize("layout", ["dense", "csr"])
+def test_features_that_appear_later(case, layout):
+    """The model of a stream whose columns appear one after the other is that of the stream with all of them."""
+    X, y = (a.copy() for a in rows_of(case, N))
+    edges, widths = [0, 10, N // 3, N // 2, N], [2, 5, 4, 7]
+    for a, b, d in zip(edges, edges[1:], widths):
+        X[a:b, d:] = 0
+    X = sp.csr_matrix(X) if layout == "csr" else X
+    whole, growing = case.make(), case.make(grow_features=True)
+    expected = whole.learn(X, y, **case.first)
+    scores = []
+    for a, b, d in zip(edges, edges[1:], widths):
+        scores.append(growing.learn(X[a:b, :d], y[a:b], **(case.first if a == 0 else {})))
+        assert growing.n_features_in_ == max(widths[: widths.index(d) + 1])
+        if d == 2:
+            early = predictions(growing, X)
+    np.testing.assert_array_equal(np.concatenate(scores), expected)
+    ends = state(growing), state(whole)
+    if layout == "dense":  # dense points count all features of their time as used
+        ends[0].pop("f.used"), ends[1].pop("f.used")
+    assert ends[0] == ends[1]
+    np.testing.assert_array_equal(predictions(growing, X[:, :3]), predictions(whole, keep(X, 3)))
+    same = case.make()
+    same.learn(X[:10], y[:10], **case.first)
+    np.testing.assert_array_equal(early, predictions(same, X))
+
+
+def keep(X, d):
+    """X with zeros from column d on, as wide as before."""
+    dense = X.toarray() if sp.issparse(X) else X.copy()
+    dense[:, d:] = 0
+    return sp.csr_matrix(dense) if sp.issparse(X) else dense
+
+
+def test_growth_is_undone_with_a_failed_call():
+    case = next(case for case in CASES if case.name == "rbp-binary")
+    X, y = rows_of(case, N)
+    model = case.make(grow_features=True).partial_fit(X[:20, :3], y[:20], **case.first)
+    before = everything(model)
+    for wide, words in ((np.where(np.arange(7) == 5, np.nan, X), "NaN"), (X * 1e200, "overflow")):
+        with pytest.raises(ValueError, match=words):
+            model.partial_fit(wide, y)
+        assert everything(model) == before
+    with pytest.raises(ValueError, match="features"):
+        case.make().partial_fit(X[:, :3], y, **case.first).partial_fit(X, y)

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scipy.special import expit, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
 from sklearn.exceptions import NotFittedError
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
@@ -47,6 +47,7 @@ class KernelEstimator(BaseEstimator):
     sigma: float | None = None
     degree: int = 3
     coef0: float = 1.0
+    grow_features: bool = False
     n_passes: int = 1
     shuffle: bool = False
     random_state: Any = None
@@ -80,6 +81,9 @@ class KernelEstimator(BaseEstimator):
                 self._start(X)
             elif self._parameters() != self._made_with:
                 self._rebuild()
+            if X.shape[1] > self._setting.d:
+                self._setting = self._setting._replace(d=X.shape[1])
+                self._learner = self._learner._replace(f=_widened(self._learner.f, X.shape[1]))
             return self._run(_rows(X), targets, weights)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -107,6 +111,8 @@ class KernelEstimator(BaseEstimator):
         validate(self, self._choices)
         self._check()
         dtype = [np.float64, np.float32] if first else self._setting.dtype
+        if not first:
+            X, self.n_features_in_ = self._fit_width(X)
         X, y = validate_data(
             self,
             X,
@@ -121,6 +127,19 @@ class KernelEstimator(BaseEstimator):
         return self._sound(X), y
 
     _numeric: ClassVar[bool] = False
+
+    def _fit_width(self, X: Any) -> tuple[Any, int]:
+        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
+        d = self.n_features_in_
+        if not self.grow_features or hasattr(self, "feature_names_in_"):
+            return X, d
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) != 2 or X.shape[1] >= d:
+            return X, X.shape[1] if len(X.shape) == 2 else d
+        missing = X.shape[0], d - X.shape[1]
+        return (
+            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
+        ), d
 
     def _sound(self, X: Any) -> Any:
         """X in the one form that compiled code takes, or an error when its kernel values may overflow."""
@@ -146,7 +165,7 @@ class KernelEstimator(BaseEstimator):
         return random
 
     def _parameters(self) -> dict[str, Any]:
-        only_fit = ("n_passes", "shuffle", "random_state")
+        only_fit = ("grow_features", "n_passes", "shuffle", "random_state")
         return {name: value for name, value in self.get_params(deep=False).items() if name not in only_fit}
 
     def _rebuild(self) -> None:
@@ -188,10 +207,14 @@ class KernelEstimator(BaseEstimator):
         self._learner.f.count[PAUSE] = 0
 
     def _scores(self, X: Any) -> np.ndarray:
-        self._fitted()
-        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        f, kernel, scores = self._fitted(), self._setting.kernel, []
+        X, width = self._fit_width(X)
+        if width == self._setting.d:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        else:
+            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
         X = self._sound(X)
-        f, kernel, scores = with_own_scratch(self._learner.f), self._setting.kernel, []
+        f = with_own_scratch(f) if width == self._setting.d else _widened(f, width)
         for start in range(0, X.shape[0], step := _rows_per_call(f)):
             rows = X[start : start + step]
             scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
@@ -425,6 +448,12 @@ class TubeRegressor(KernelRegressor):
 def loss_of(estimator: Any) -> losses.Loss:
     """The loss an estimator's parameters name."""
     return losses.Loss(losses.NAMES.index(estimator.loss), float(getattr(estimator, "epsilon", 0.0)))
+
+
+def _widened(f: Any, d: int) -> Any:
+    """A copy with room for d features; the new ones of all points are 0."""
+    outputs, average = f.coef.shape[0], f.past.shape[1] > 0
+    return transplant(empty(len(f.born), d, outputs, f.coef.dtype, budget=f.budget, average=average), arrays(f))
 
 
 def _narrow(scores: np.ndarray) -> np.ndarray:

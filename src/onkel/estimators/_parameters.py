@@ -113,6 +113,10 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "G": ("Slope that is always sampled; larger, sparser (paper: G).", real(0, over=True)),
     "project": ("Whether the model is kept in the ball of radius 1 / sqrt(reg).", FLAG),
     "average": ("Whether predictions come from the mean of all models so far.", FLAG),
+    "grow_features": (
+        "Whether rows may be wider than those before (new columns were 0 until then) or narrower (the last are 0).",
+        FLAG,
+    ),
     "n_passes": ("Passes over the data; `fit` only.", whole(1)),
     "shuffle": ("Whether each pass is in random order; `fit` only.", FLAG),
     "random_state": ("Seed of everything random.", ANY),
