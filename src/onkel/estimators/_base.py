@@ -158,10 +158,10 @@ class KernelEstimator(BaseEstimator):
         random = check_random_state(self.random_state)
         key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
         d = X.shape[1]
-        self._setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
+        self._setting: Setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         line = 64 // X.dtype.itemsize
-        self._learner = self._make(self._setting, min(self._most(), 16 * line))
+        self._learner: Any = self._make(self._setting, min(self._most(), 16 * line))
         return random
 
     def _parameters(self) -> dict[str, Any]:
