@@ -82,8 +82,7 @@ class KernelEstimator(BaseEstimator):
             elif self._parameters() != self._made_with:
                 self._rebuild()
             if X.shape[1] > self._setting.d:
-                self._setting = self._setting._replace(d=X.shape[1])
-                self._learner = self._learner._replace(f=_widened(self._learner.f, X.shape[1]))
+                self._widen(X.shape[1])
             return self._run(_rows(X), targets, weights)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
@@ -158,10 +157,10 @@ class KernelEstimator(BaseEstimator):
         random = check_random_state(self.random_state)
         key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
         d = X.shape[1]
-        self._setting: Setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
+        self._setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         line = 64 // X.dtype.itemsize
-        self._learner: Any = self._make(self._setting, min(self._most(), 16 * line))
+        self._learner = self._make(self._setting, min(self._most(), 16 * line))
         return random
 
     def _parameters(self) -> dict[str, Any]:
@@ -180,6 +179,11 @@ class KernelEstimator(BaseEstimator):
         new = self._make(self._setting, len(self._learner.f.born))
         self._learner = restore(new, state_dict(self._learner))
         self._made_with = self._parameters()
+
+    def _widen(self, d: int) -> None:
+        """Room for d features."""
+        self._setting = self._setting._replace(d=d)
+        self._learner = self._learner._replace(f=_widened(self._learner.f, d))
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
