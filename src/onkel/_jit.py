@@ -36,9 +36,10 @@ def _file_of(body):
     """The text of the whole file, or notebook cell, that holds `body`: its constants and helpers are compiled too."""
     file = inspect.getsourcefile(body)
     linecache.checkcache(file)
-    if not linecache.getlines(file):
-        raise ValueError(f"The source of {body.__name__}, {file}, cannot be read, so edits could go unseen: use a file.")
-    return "".join(linecache.getlines(file))
+    lines = linecache.getlines(file)
+    if not lines:
+        raise ValueError(f"The body of a generic must be in a file, to notice edits; the source {file} cannot be read.")
+    return "".join(lines)
 
 
 def jit(function=None, *, inline=False):
