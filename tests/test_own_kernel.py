@@ -1,4 +1,4 @@
-"""A kernel as docs/own_kernel.md shows it: by its formula, in both layouts, in a model file, and on disk after edits."""
+"""A kernel as docs/own_kernel.md shows it: by its formula, in both layouts, in a model file, on disk after edits."""
 
 import json
 import os
@@ -134,6 +134,6 @@ def test_second_body():
 def test_body_without_source():
     names = {"__name__": "typed_in"}
     exec("def body(kernel, rows, t, points, norms, n, k): pass", names)
-    with pytest.raises(ValueError, match="must be in a file, to notice edits; the source .* cannot be read"):
+    with pytest.raises(ValueError, match=r"must be in a file, to notice edits; the source .* cannot be read"):
         against.register(Bare)(names["body"])
     assert Bare not in against.table
