@@ -4,6 +4,7 @@ import contextlib
 import functools
 import hashlib
 import inspect
+import linecache
 import pathlib
 
 import numba
@@ -17,7 +18,7 @@ _engine = hashlib.sha256(
     numba.__version__.encode()
     + b"".join(f.read_bytes() for f in sorted(_home.rglob("*.py")) if f.relative_to(_home).parts[0] not in SHELLS)
 )
-_outside = hashlib.sha256()  # source of every body registered by code outside the package
+_outside = hashlib.sha256()  # source of every file outside the package that registers bodies
 _compiled = []
 COMPILED = not numba.config.DISABLE_JIT
 
@@ -67,6 +68,16 @@ def _source(path):
     return pathlib.Path(path).read_bytes()
 
 
+def _file_of(body):
+    """The text of the whole file, or notebook cell, that holds `body`: its constants and helpers are compiled too."""
+    file = inspect.getsourcefile(body)
+    linecache.checkcache(file)
+    lines = linecache.getlines(file)
+    if not lines:
+        raise ValueError(f"The body of a generic must be in a file, to notice edits; the source {file} cannot be read.")
+    return "".join(lines)
+
+
 def jit(function=None, *, inline=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
@@ -93,23 +104,31 @@ def generic(stub=None, *, default=False, inline=False):
 
     @functools.wraps(stub)
     def call(*args):
-        return (table.get(type(args[0])) or fallback)(*args)
+        return body_for(type(args[0]))(*args)
 
     def register(kind):
         def add(body):
-            table[kind] = body
-            if not body.__module__.startswith(__package__):
-                _outside.update(inspect.getsource(body).encode())
+            if kind in table:
+                raise ValueError(f"{stub.__name__} has a body for {kind.__name__}, perhaps compiled: make a new type.")
+            if not f"{body.__module__}.".startswith(f"{__package__}."):
+                _outside.update(_file_of(body).encode())
                 for function in _compiled:
                     _freshen(function)
+            table[kind] = body
             return body
 
         return add
 
     call.register, call.table = register, table
 
+    def body_for(kind):
+        body = table.get(kind, fallback)
+        if body is None:
+            raise TypeError(f"{stub.__name__} has no body for {kind.__name__}: {stub.__name__}.register adds one.")
+        return body
+
     def choose(*kinds):
-        return table.get(getattr(kinds[0], "instance_class", None), fallback)
+        return body_for(getattr(kinds[0], "instance_class", type(kinds[0])))
 
     overload(call, strict=False, jit_options={"_nrt": False, "forceinline": inline})(choose)
     return call
