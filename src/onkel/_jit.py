@@ -110,6 +110,8 @@ def generic(stub=None, *, default=False, inline=False):
         def add(body):
             if kind in table:
                 raise ValueError(f"{stub.__name__} has a body for {kind.__name__}, perhaps compiled: make a new type.")
+            # Machine code kept by several processes is linked by name: two bodies named alike could be mixed up.
+            body.__name__ = body.__qualname__ = f"{stub.__name__}_{kind.__name__}"
             if not f"{body.__module__}.".startswith(f"{__package__}."):
                 _outside.update(_file_of(body).encode())
                 for function in _compiled:
