@@ -67,7 +67,7 @@ BINARY = (
         "H. Hofmann: Statlog (German Credit Data), UCI, 1994",
     ),
     Entry(
-        "svmguide3", "binary", 21, 2, one(1243, "libsvm/binary/svmguide3"), "scaled, small numbers around 0",
+        "svmguide3", "binary", 21, 2, one(1243, "libsvm/binary/svmguide3"), "-0.9 to 5, most near 0",
         "A vehicle's data, from LIBSVM's guide; its training part, as the papers use it. Nearly sorted by class.",
         "C.-W. Hsu, C.-C. Chang, C.-J. Lin: A practical guide to support vector classification, 2003",
     ),
@@ -93,7 +93,7 @@ BINARY = (
     ),
     Entry(
         "ijcnn1", "binary", 22, 2, two(49990, 91701, "libsvm/binary/ijcnn1.bz2", "libsvm/binary/ijcnn1.t.bz2"),
-        "scaled, within about [-1, 1]", "Misfires of a combustion engine, one in ten, in time order.",
+        "within [-1.33, 1.33]", "Does a combustion engine misfire (+1)? One row in ten.",
         "D. Prokhorov: IJCNN 2001 neural network competition; features by C.-C. Chang, C.-J. Lin, IJCNN 2001",
     ),
     Entry(
@@ -102,7 +102,7 @@ BINARY = (
         "A. V. Uzilov, J. M. Keegan, D. H. Mathews, BMC Bioinformatics 7:173, 2006",
     ),
     Entry(
-        "covtype.binary", "binary", 54, 2, one(581012, "libsvm/multiclass/covtype.bz2"), "as measured, 0 to 7173",
+        "covtype.binary", "binary", 54, 2, one(581012, "libsvm/multiclass/covtype.bz2"), "as measured, -173 to 7173",
         "covtype, the second kind of wood (+1) against all others (-1); the same file.",
         "J. A. Blackard, D. J. Dean, Computers and Electronics in Agriculture 24, 1999", "covtype", 2,
     ),
@@ -136,7 +136,7 @@ BINARY = (
 
 MULTICLASS = (
     Entry(
-        "covtype", "multiclass", 54, 7, one(581012, "libsvm/multiclass/covtype.bz2"), "as measured, 0 to 7173",
+        "covtype", "multiclass", 54, 7, one(581012, "libsvm/multiclass/covtype.bz2"), "as measured, -173 to 7173",
         "What grows on a patch of forest, by maps of it. Neighbouring rows are alike.",
         "J. A. Blackard, D. J. Dean, Computers and Electronics in Agriculture 24, 1999",
     ),
@@ -209,7 +209,7 @@ REGRESSION = (
         "A. Tsanas, M. A. Little, P. E. McSharry, L. O. Ramig, IEEE Trans. Biomedical Engineering 57(4), 2010",
     ),
     Entry(
-        "cpusmall", "regression", 12, None, one(8192, "libsvm/regression/cpusmall"), "as measured, 0 to 2 000 000",
+        "cpusmall", "regression", 12, None, one(8192, "libsvm/regression/cpusmall"), "as measured, 0 to 2 526 649",
         "How busy a computer is, in %, by counts of what it does.", "Delve, University of Toronto, 1996",
     ),
     Entry(
@@ -238,7 +238,7 @@ REGRESSION = (
 DRIFT = BY_HAND + "; look for the collection driftDatasets of V. Losing"
 STREAMS = (
     Entry(
-        "elec2", "binary", 8, 2, one(45312), "scaled to [0, 1]",
+        "elec2", "binary", 8, 2, one(45312), "in [0, 1], but the weekday, 1 to 7",
         "Does the price of electricity rise (+1)? In time order; saying the last label again is right 85 times of 100.",
         "M. Harries: Splice-2 comparative evaluation: electricity pricing, UNSW, 1999", advice=DRIFT,
     ),

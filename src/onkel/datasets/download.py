@@ -96,21 +96,22 @@ def _go_on(url: str, part: Path, progress: Progress | None, timeout: float) -> N
             part.unlink()
             raise ConnectionError("the file on the server has become shorter") from None
     with answer:
-        start, total = _extent(answer, held)
+        start, total = _extent(answer)
+        if start not in (0, held):
+            part.unlink()
+            raise ConnectionError("the server sent another piece of the file than the one asked for")
         if not start:
             _remember(part, url, answer)
         _write(answer, part, start, total, progress)
 
 
-def _extent(answer: http.client.HTTPResponse, held: int) -> tuple[int, int | None]:
+def _extent(answer: http.client.HTTPResponse) -> tuple[int, int | None]:
     """Where the bytes of this answer begin, and how long the whole file is if that is known."""
-    if answer.status != 206:
-        length = answer.headers.get("Content-Length", "")
-        return 0, int(length) if length.isdigit() else None
-    found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", answer.headers.get("Content-Range", ""))
-    if not found or int(found[1]) != held:
-        raise DownloadError("the server sent another piece of the file than the one asked for")
-    return held, None if found[2] == "*" else int(found[2])
+    if answer.status == 206:
+        found = re.fullmatch(r"bytes (\d+)-\d+/(\d+|\*)", answer.headers.get("Content-Range", ""))
+        return (int(found[1]), int(found[2]) if found[2] != "*" else None) if found else (-1, None)
+    length = answer.headers.get("Content-Length", "")
+    return 0, int(length) if length.isdigit() else None
 
 
 def _write(
@@ -121,10 +122,10 @@ def _write(
         out.seek(start)
         while piece := answer.read1(CHUNK):  # what has come, even if the rest never does
             out.write(piece)
+            out.flush()
             done += len(piece)
             if progress:
                 progress(done, total)
-        out.flush()
         os.fsync(out.fileno())
     if total is not None and done != total:
         raise ConnectionError(f"the connection ended after {done} of {total} bytes")

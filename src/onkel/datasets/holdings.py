@@ -42,7 +42,8 @@ class Holdings:
     def parts(self, stem: str) -> dict[str, Path]:
         """The files of one set by part, as listed in the manifest or, failing that, as named."""
         named = {part: self._named(stem, part) for part in ("all", *PARTS)}
-        listed = {part_of(row): self.path / row["file"] for row in self.rows if row["name"] == stem}
+        rows = [row for row in self.rows if row["name"] == stem and ".svm" in row["file"]]
+        listed = {part_of(row): self.path / row["file"] for row in rows}
         return {part: file for part, file in (named | listed).items() if file and file.is_file()}
 
     def verify(self, file: Path) -> Path:

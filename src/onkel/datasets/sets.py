@@ -138,10 +138,15 @@ def load_jmlr16(name: str, *, folder: Folder = None) -> tuple[Any, npt.NDArray[A
     content = scipy.io.loadmat(file)
     orders = content.get("ID_all", content.get("ID_list"))
     data = content.get("data")
-    if data is None or orders is None or (np.sort(orders, axis=1) != np.arange(1, len(data) + 1)).any():
+    if data is None or orders is None or not _are_permutations(orders, len(data)):
         raise ValueError(f"{file} does not hold `data` and permutations of its rows, `ID_all` or `ID_list`")
     y = _targets(data[:, 0].astype(np.float64), _find(name, holdings))
     return np.ascontiguousarray(data[:, 1:], np.float64), y, orders.astype(np.int64) - 1
+
+
+def _are_permutations(orders: npt.NDArray[Any], n: int) -> bool:
+    """Whether every row holds 1 to n."""
+    return np.array_equal(np.sort(orders, axis=1), np.tile(np.arange(1, n + 1), (len(orders), 1)))
 
 
 def _find(name: str, holdings: Holdings) -> Entry:
