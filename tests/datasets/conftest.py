@@ -13,4 +13,5 @@ def site(monkeypatch):
 def home(tmp_path, monkeypatch):
     """An empty folder of data sets that is the default one."""
     monkeypatch.setenv("ONKEL_DATA", str(tmp_path / "sets"))
+    monkeypatch.delenv("ONKEL_DATA_URL", raising=False)
     return tmp_path / "sets"

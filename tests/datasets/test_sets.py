@@ -85,6 +85,10 @@ def test_a_table_is_rewritten(mirror, home):
     assert (y[:4] == [-1, 1, -1, 1]).all()
     assert (home / "spambase.data").is_file()
     assert datasets.path("spambase") == home / "spambase.svm"
+    (home / "spambase.svm").unlink()
+    put(home, "spambase.data", b"changed")
+    with pytest.raises(DownloadError, match=r"spambase\.data is not the file that MANIFEST\.csv"):
+        datasets.load("spambase")
 
 
 def test_a_table_put_there_by_hand_is_rewritten(home):
@@ -212,6 +216,8 @@ def test_dense_or_not(home):
     dense = datasets.load("housing", dense=True)[0]
     assert (dense == [[1, 1] + [0] * 11]).all()
     assert dense.flags.c_contiguous
+    with pytest.raises(ValueError, match="dense must be True, False or 'auto', but is 'csr'"):
+        datasets.load("housing", dense="csr")
 
 
 def test_one_class_against_the_others(home):
@@ -241,6 +247,9 @@ def test_sets_of_the_folder_alone(home):
     assert (about.task, about.parts, about.features, about.classes) == ("multiclass", {"train": 2, "test": 1}, 5, 3)
     assert "made up" in str(about)
     assert datasets.load("curve")[1] == [0.5]
+    (home / "curve.svm").unlink()
+    with pytest.raises(FileNotFoundError, match=r"curve\.svm is missing\. MANIFEST\.csv lists curve\.svm"):
+        datasets.load("curve")
 
 
 @pytest.mark.parametrize("name", [name for name, entry in CATALOGUE.items() if entry.loader])
@@ -294,6 +303,29 @@ def test_the_catalogue_is_consistent():
         assert entry.name == entry.name.lower()
         assert entry.about.endswith((".", "?"))
         assert entry.citation
+
+
+@pytest.mark.parametrize(
+    ("name", "rows", "features", "classes"),
+    [
+        ("w7a", {24692, 49749}, 300, 2),
+        ("w8a", {64700}, 300, 2),
+        ("cod-rna", {59535, 271617}, 8, 2),
+        ("kdd08", {102294}, 117, 2),
+        ("kdd99", {1131571}, 127, 2),
+        ("susy", {5_000_000}, 18, 2),
+        ("acoustic", {78823}, 50, 3),
+        ("poker", {1_000_000}, 10, 10),
+        ("casp", {45730}, 9, None),
+        ("slice", {53500}, 385, None),
+        ("year", {463715}, 90, None),
+    ],
+)
+def test_sizes_are_those_of_the_papers(home, name, rows, features, classes):
+    """ALGORITHMS.md H.5, for the sets that test_data_folder.py does not read."""
+    about = datasets.describe(name)
+    assert rows <= {*about.parts.values(), about.rows}
+    assert (about.features, about.classes) == (features, classes)
 
 
 def write_mat(home, name, **content):

@@ -165,6 +165,8 @@ def test_sea_leaps_at_its_drift_points():
         assert (y[rows] == np.where(X[rows, 0] + X[rows, 1] <= threshold, 1, -1)).all()
     assert X.min() >= 0
     assert X.max() <= 10
+    never_always = d.sea(10, (-1.0, 20.0, -1.0, 20.0), noise=0, random_state=0)[1]
+    assert (never_always == [-1, -1, 1, 1, 1, -1, -1, 1, 1, 1]).all()
 
 
 def test_gradual_change():

@@ -117,6 +117,8 @@ def load(
     Labels are integers as the file has them, targets of regression float64. X is an array or, if less than two
     thirds of it are non-zero, a CSR matrix; `dense` decides otherwise.
     """
+    if dense not in (True, False, "auto"):
+        raise ValueError(f"dense must be True, False or 'auto', but is {dense!r}")
     holdings = Holdings(folder)
     entry = _find(name, holdings)
     files = _files(entry, part, holdings, download, progress)
@@ -161,12 +163,13 @@ def _find(name: str, holdings: Holdings) -> Entry:
 
 def _of_manifest(name: str, rows: list[dict[str, str]]) -> Entry:
     """A set that only the folder knows."""
-    span, first = rows[0]["classes_or_target_range"], rows[0]
-    classes = re.match(r"\d+", span)
+    first = rows[0]
+    classes = re.match(r"\d+", first["classes_or_target_range"])
     number = int(classes[0]) if classes and first["task"] != "regression" else None
     task: Task = "regression" if number is None else "binary" if number == 2 else "multiclass"
     files = tuple(File(part_of(row), int(row["n"] or 0)) for row in rows)
-    return Entry(name, task, int(first["d"] or 0), number, files, "", "", first["source"])
+    advice = f"MANIFEST.csv lists {', '.join(row['file'] for row in rows)}"
+    return Entry(name, task, int(first["d"] or 0), number, files, "", "", first["source"], advice=advice)
 
 
 def _files(entry: Entry, part: str, holdings: Holdings, fetch: bool, progress: Progress | None) -> list[Path]:
@@ -191,20 +194,17 @@ def _obtain(file: File, entry: Entry, holdings: Holdings, fetch: bool, progress:
     """Download one part, unless another process does so meanwhile."""
     target = holdings.path / _file_name(file, entry)
     if not file.address:
-        raise FileNotFoundError(f"{target} is missing. {entry.advice}. Put it there, in svmlight format")
+        raise FileNotFoundError(f"{target} is missing. {entry.advice}. Put the file there, in svmlight format")
     if not fetch:
         raise FileNotFoundError(
             f"{target} is missing: allow the download or save {_url(file)} as {_landing(file, target)}"
         )
     try:
         with holdings.lock(target.name):
-            holdings = Holdings(holdings.path)
-            if target.is_file():
-                return holdings.verify(target)
-            landing = _landing(file, target)
+            holdings, landing = Holdings(holdings.path), _landing(file, target)
             if not landing.is_file():
                 _download(file, landing, entry, holdings, progress)
-            if file.table:
+            if file.table and not target.is_file():
                 rewrite(holdings.verify(landing), target, file.table, entry.features)
     except DownloadError:
         raise
@@ -257,6 +257,8 @@ def _read_all(files: list[Path], features: int, dtype: npt.DTypeLike) -> Arrays:
     width = max(features, *(X.shape[1] for X, _ in pieces))
     for X, _ in pieces:
         X.resize(X.shape[0], width)
+    if len(pieces) == 1:
+        return pieces[0]  # without a second copy
     return sp.vstack([X for X, _ in pieces], format="csr"), np.concatenate([y for _, y in pieces])
 
 
