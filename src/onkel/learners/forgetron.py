@@ -44,12 +44,28 @@ def _(self, rows, t, y, weight, scores):
         if not full(f):
             insert(f, f.count[SIZE], kernel, rows, t, pace)
         else:
-            r = f.count[INSERTED] % f.budget  # the oldest: slots are taken in turn
-            if variant == GREEDY:
-                r = least_damage(self, rows, pace)
-            phi = bounded(self, rows, r, pace) if variant == BASIC else forget(self, rows, r, pace)
+            r, phi = farewell(self, rows, pace)
             shrink(f, phi)
             insert(f, r, kernel, rows, t, phi * pace)
+
+
+@jit
+def farewell(self, rows, pace):
+    """Who leaves and the factor by which all shrink: the oldest, or when greedy whoever does least damage."""
+    f, ledger, slack = self.f, self.ledger, slack_of(self.ledger)
+    oldest = f.count[INSERTED] % f.budget  # slots are taken in turn
+    first, end = (0, f.count[SIZE]) if self.variant == GREEDY else (oldest, oldest + 1)
+    gone, least, factor, sigma, mu = first, np.inf, 1.0, 0.0, 0.0
+    for r in range(first, end):
+        sigma, mu = weight_and_margin(self, rows, r, pace)
+        phi = factor_of(sigma, mu, slack)
+        psi = slack if phi < 1.0 else damage(sigma, mu, phi)  # a factor below 1 uses the slack up: ties are common
+        if psi < least or (psi == least and f.born[r] < f.born[gone]):
+            gone, least, factor = r, psi, phi
+    if self.variant == BASIC:
+        return gone, bounded(self, gone, sigma, mu)
+    ledger[DAMAGE] += least
+    return gone, factor
 
 
 @jit
@@ -89,35 +105,12 @@ def slack_of(ledger):
 
 
 @jit
-def forget(self, rows, r, pace):
-    """The shrinking factor for the removal of point r, entered in the ledger."""
-    sigma, mu = weight_and_margin(self, rows, r, pace)
-    phi = factor_of(sigma, mu, slack_of(self.ledger))
-    self.ledger[DAMAGE] += damage(sigma, mu, phi)
-    return phi
-
-
-@jit
-def least_damage(self, rows, pace):
-    """The point whose removal, with its own factor, does least damage; of equals the oldest."""
-    f, best, least, slack = self.f, 0, np.inf, slack_of(self.ledger)
-    for r in range(f.count[SIZE]):
-        sigma, mu = weight_and_margin(self, rows, r, pace)
-        phi = factor_of(sigma, mu, slack)
-        psi = slack if phi < 1.0 else damage(sigma, mu, phi)  # a factor below 1 uses the slack up: ties are common
-        if psi < least or (psi == least and f.born[r] < f.born[best]):
-            best, least = r, psi
-    return best
-
-
-@jit
-def bounded(self, rows, r, pace):
+def bounded(self, r, sigma, mu):
     """The basic factor, which keeps |f| <= U; |f|^2 follows the shrinking and the removal of point r."""
     f, ledger = self.f, self.ledger
     size = f.budget + 1.0
     U = self.eta / 4.0 * np.sqrt(size / np.log(size))
     phi = min(size ** (-0.5 / size), U / np.sqrt(max(ledger[SQNORM], 1e-300)))
-    sigma, mu = weight_and_margin(self, rows, r, pace)
     lost = 0.0
     for c in range(f.coef.shape[0]):
         lost += coefficient(f, c, r) ** 2
