@@ -29,12 +29,13 @@ class _MachineCode(IndexDataCacheFile):
     numba's own numbers its files, in an index that two processes may write at once: each then runs the other's code.
     """
 
-    def __init__(self, path, name, stamp):
-        super().__init__(path, name, stamp)
-        self._folder, self._function, self._prefix = pathlib.Path(path), name, f"{name}.{stamp}."
+    def __init__(self, path, name, source, outside):
+        super().__init__(path, name, source)
+        self._folder, self._function, self._prefix = pathlib.Path(path), name, f"{name}.{source[:16]}."
+        self._outside = outside
 
     def _name(self, key):
-        return f"{self._prefix}{hashlib.sha256(str(key).encode()).hexdigest()[:16]}.nbc"
+        return f"{self._prefix}{hashlib.sha256(f'{self._outside} {key}'.encode()).hexdigest()[:16]}.nbc"
 
     def load(self, key):
         try:
@@ -58,9 +59,9 @@ def _freshen(function):
     """
     stamp = _engine.copy()
     stamp.update(_source(function.py_func.__code__.co_filename))
-    stamp.update(_outside.digest())
     cache = function._cache
-    cache._cache_file = _MachineCode(cache.cache_path, cache._impl.filename_base, stamp.hexdigest()[:16])
+    name, source = cache._impl.filename_base, stamp.hexdigest()
+    cache._cache_file = _MachineCode(cache.cache_path, name, source, _outside.hexdigest())
 
 
 @functools.cache

@@ -54,7 +54,7 @@ KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
 
 PARAMETERS: dict[str, tuple[str, Check]] = {
     "kernel": (
-        '"rbf", "laplacian", "poly", "linear", "sigmoid", "cosine", or a kernel from `onkel.kernels`.',
+        "The kernel, k(x, z); docs/own_kernel.md tells how to bring one of your own.",
         Check(
             "one of " + ", ".join(map(repr, KERNELS)) + ", or a kernel from onkel.kernels",
             lambda x: (isinstance(x, str) and x in KERNELS) or (isinstance(x, tuple) and hasattr(x, "_fields")),
@@ -69,8 +69,8 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         ),
     ),
     "sigma": (
-        "Kernel width as the papers write it; replaces gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
-        "exp(-|x-z|_1 / sigma).",
+        "Kernel width as the papers write it, in place of gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
+        "exp(-|x-z|_1 / sigma); without effect on the other kernels.",
         real(0, over=True),
     ),
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
@@ -80,7 +80,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "loss": ("The loss that is descended.", ANY),
     "eta": ("Step size (paper: eta).", real(0, over=True)),
     "schedule": (
-        'Step size over time: "constant" eta, "invsqrt" eta / sqrt(t), "pegasos" 1 / (reg t).',
+        "Step size over time: eta, eta / sqrt(t), or 1 / (reg t).",
         one_of("constant", "invsqrt", "pegasos"),
     ),
     "reg": ("Weight of the squared norm (paper: lambda).", real(0)),
@@ -149,13 +149,20 @@ def estimator(cls: type[T]) -> type[T]:
     """Constructor from the class's annotated parameters, and their part of the docstring from PARAMETERS."""
     made = dataclasses.dataclass(kw_only=True, eq=False, repr=False)(cls)
     lines = ["", "", "Parameters", "----------"]
-    choices = getattr(cls, "_choices", {})
-    for field in dataclasses.fields(typing.cast(typing.Any, made)):
-        default = field.default
-        lines.append(f"{field.name} : default={default!r}")
-        words = PARAMETERS[field.name][0]
-        if field.name in choices:
-            words += " One of " + ", ".join(map(repr, choices[field.name])) + "."
-        lines.append(f"    {words}")
+    fields = {field.name: field.default for field in dataclasses.fields(typing.cast(typing.Any, made))}
+    own = vars(cls).get("__annotations__", {})
+    for name in sorted(fields, key=lambda name: name not in own):  # what is special about it first
+        lines += [f"{name} : default={fields[name]!r}", f"    {_explain(name, getattr(cls, '_choices', {}))}"]
+    lines += ["", "Attributes", "----------"]
+    for name in sorted(name for name in dir(cls) if name.endswith("_") and not name.startswith("_")):
+        lines += [name, f"    {getattr(cls, name).__doc__}"]
     made.__doc__ = (cls.__doc__ or "").rstrip() + "\n".join(lines) + "\n"
     return made
+
+
+def _explain(name: str, choices: dict[str, tuple[str, ...]]) -> str:
+    """A parameter in words, with its choices where they are few and named."""
+    words, check = PARAMETERS[name]
+    if name in choices:
+        check = one_of(*choices[name])
+    return words + (f" {check.words[0].upper()}{check.words[1:]}." if check.words.startswith("one of") else "")

@@ -7,6 +7,7 @@ import numpy as np
 from .. import budget as policies
 from ..budget import never
 from ..expansion import UNLIMITED
+from ..kernels import RBF, Kernel
 from ..learners import bogd, bpa, bsgd, forgetron, oskl, projectron, spa
 from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.perceptron import Perceptron
@@ -286,7 +287,8 @@ class _BSGD(_Budgeted):
     def _check(self) -> None:
         if not self.reg > 0:
             raise ValueError("reg must be above 0: the steps are 1 / (reg t).")
-        if self.maintenance == "merging" and self.kernel != "rbf":
+        gaussian = self.kernel == "rbf" or (isinstance(self.kernel, Kernel) and self.kernel.kind == RBF)
+        if self.maintenance == "merging" and not gaussian:
             raise ValueError('maintenance="merging" needs kernel="rbf"; "removal" and "projection" take any kernel.')
 
 
