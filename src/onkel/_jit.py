@@ -61,6 +61,8 @@ def generic(stub=None, *, default=False, inline=False):
 
     def register(kind):
         def add(body):
+            # Machine code kept by several processes is linked by name: two bodies named alike could be mixed up.
+            body.__name__ = body.__qualname__ = f"{stub.__name__}_{kind.__name__}"
             table[kind] = body
             if not body.__module__.startswith(__package__):
                 _outside.update(inspect.getsource(body).encode())
