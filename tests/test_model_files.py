@@ -1,24 +1,16 @@
-"""Model files: a model comes back bit for bit; what is damaged or forged is refused before anything is run or allocated."""
+"""Model files: a model comes back bit for bit, and a file is replaced as a whole or not at all."""
 
 import errno
-import hashlib
-import json
 import os
 import pathlib
-import pickle
 import stat
-import subprocess
-import sys
-import tracemalloc
 
 import numpy as np
 import pandas as pd
 import pytest
-import safetensors.numpy
 import scipy.sparse as sp
-from cases import BUDGET, CASES, RBF, rows_of
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from cases import CASES, RBF, rows_of
+from model_bytes import NAMED, ONE_PER_LEARNER, assert_same, half_learnt, of_learner, python, small
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
@@ -26,46 +18,13 @@ from sklearn.preprocessing import StandardScaler
 
 import onkel
 from onkel import _jit
-from onkel.expansion import INSERTED, PAUSE, ROUNDS, SCALE, SEEN, SIZE, TOTAL, UNLIMITED
-from onkel.io.model_files import ENTRIES, ESTIMATORS
-from onkel.learners.forgetron import DAMAGE, UPDATES
-from onkel.state import arrays
+from onkel.expansion import PAUSE
+from onkel.io.model_files import ESTIMATORS
 
-NAMED = {case.name: case for case in CASES}
-HALF = 120
 posix = pytest.mark.skipif(os.name != "posix", reason="modes, pipes, links and signals of POSIX systems")
 
 
-def of_learner(name, *values):
-    """A parameter set for a case, in the worker that compiles its learner."""
-    stem = NAMED[name].estimator.__name__.removesuffix("Classifier").removesuffix("Regressor")
-    return pytest.param(name, *values, marks=pytest.mark.xdist_group(stem))
-
-
 # ------------------------------------------------------------------ there and back
-READ_OFF = ("n_seen_", "n_support_", "support_", "support_vectors_", "dual_coef_", "intercept_")
-
-
-def assert_same(one, other):
-    """Two models with the same bits."""
-    assert type(one) is type(other)
-    assert one.__dict__.keys() == other.__dict__.keys()
-    assert one.get_params() == other.get_params()
-    assert one._setting == other._setting
-    assert one._made_with == other._made_with
-    held, kept = arrays(one._learner), arrays(other._learner)
-    assert held.keys() == kept.keys()
-    for name, array in held.items():
-        assert (array.dtype, array.shape) == (kept[name].dtype, kept[name].shape), name
-        assert array.tobytes() == kept[name].tobytes(), name
-    for name in READ_OFF:
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    for name in ("classes_", "feature_names_in_"):
-        if hasattr(one, name):
-            assert getattr(one, name).dtype.name == getattr(other, name).dtype.name
-            assert getattr(one, name).tolist() == getattr(other, name).tolist()
-
-
 def through_file(model, path, **options):
     """The model, saved and loaded."""
     onkel.save(model, path)
@@ -81,14 +40,10 @@ def learns_on(model, back, X, y):
 
 
 def there_and_back(name, change, path):
-    case = NAMED[name]
-    X, y = rows_of(case)
-    X = change(X)
-    model = case.make()
-    model.learn(X[:HALF], y[:HALF], **case.first)
+    model, X, y = half_learnt(name, change)
     back = through_file(model, path)
     assert model.predict(X).tobytes() == back.predict(X).tobytes()
-    learns_on(model, back, X[HALF:], y[HALF:])
+    learns_on(model, back, X, y)
 
 
 @pytest.mark.parametrize("name", [of_learner(name) for name in NAMED])
@@ -96,36 +51,19 @@ def test_round_trip(name, tmp_path):
     there_and_back(name, np.asarray, tmp_path / "model.onkel")
 
 
-ONE_PER_LEARNER = (
-    "perceptron-average-multiclass",
-    "ogd-ball-binary",
-    "norma-truncation-multiclass",
-    "pa-pa2-regression",
-    "duol-binary",
-    "krls-regression",
-    "budget-perceptron-multiclass",
-    "forgetron-greedy-multiclass",
-    "projectron++-both-binary",
-    "bogd-nonuniform-multiclass",
-    "bpa-nearest-binary",
-    "bpa-projecting-multiclass",
-    "bsgd-merging-lookup-binary",
-    "bsgd-projection-regression",
-    "spa-hard-budget-binary",
-    "oskl-logistic-multiclass",
-)
-
-
 @pytest.mark.parametrize("name", [of_learner(name) for name in ONE_PER_LEARNER])
 def test_round_trip_of_sparse_rows(name, tmp_path):
     there_and_back(name, sp.csr_matrix, tmp_path / "model.onkel")
 
 
-@pytest.mark.parametrize("name", [of_learner(name) for name in ("rbp-multiclass", "bpa-nearest-binary", "krls-regression")])
+@pytest.mark.parametrize(
+    "name", [of_learner(name) for name in ("rbp-multiclass", "bpa-nearest-binary", "krls-regression")]
+)
 def test_round_trip_in_single_precision(name, tmp_path):
     there_and_back(name, np.float32, tmp_path / "model.onkel")
 
 
+@pytest.mark.xdist_group("KernelOGD")
 @pytest.mark.parametrize("n", [127, 128, 129, 300])
 def test_round_trip_of_a_growing_dictionary(n, tmp_path):
     """Every row is stored: a dictionary of 128 points is full and has to grow before the next."""
@@ -137,11 +75,17 @@ def test_round_trip_of_a_growing_dictionary(n, tmp_path):
     learns_on(model, through_file(model, tmp_path / "model.onkel"), X[n:], y[n:])
 
 
-def small(n=40, **parameters):
-    """A trained model of a few kilobytes, and data to go on with."""
-    X = np.random.default_rng(1).normal(size=(60, 3))
-    y = np.where(X[:, 0] * X[:, 1] > 0, 1, -1)
-    return onkel.RBPClassifier(**{"budget": 8, "random_state": 0, **parameters}).fit(X[:n], y[:n]), X[n:], y[n:]
+@pytest.mark.xdist_group("BSGD")
+@pytest.mark.parametrize("budget", [127, 128, 129, 256])
+def test_round_trip_of_a_budget_of_whole_panels(budget, tmp_path):
+    """The point above the budget has a slot of its own, also where the budget's last ends a panel."""
+    X, y = rows_of(NAMED["bsgd-hinge-binary"], 700)
+    model = onkel.BSGDClassifier(kernel="rbf", gamma=5.0, budget=budget, maintenance="removal")
+    for start in range(0, 600, 100):
+        model.learn(X[start : start + 100], y[start : start + 100], classes=[-1, 1])
+        back = through_file(model, tmp_path / "model.onkel")
+    assert model.n_support_ == budget
+    learns_on(model, back, X[600:], y[600:])
 
 
 LABELS = {
@@ -150,7 +94,7 @@ LABELS = {
     "real": np.array([-1.0, 2.0**60]),
     "half": np.array([1, 2048], np.float16),
     "flags": np.array([False, True]),
-    "words": np.array(["ja", "nein, \"nie\" \u00e9\U0001f600"]),
+    "words": np.array(["ja", 'nein, "nie" \u00e9\U0001f600']),
     "surrogates": np.array(["a", "\ud800"]),
     "objects": np.array(["no", "yes"], object),
     "swapped": np.array([1, 2], np.dtype(np.int32).newbyteorder()),
@@ -199,6 +143,7 @@ def test_feature_names(tmp_path):
         back.predict(frame[names[::-1]])
 
 
+@pytest.mark.xdist_group("SPA")
 def test_numpy_parameters(tmp_path):
     X = np.random.default_rng(1).normal(size=(60, 3))
     model = onkel.SPARegressor(
@@ -225,6 +170,7 @@ def test_width_of_a_kernel(tmp_path):
     learns_on(model, through_file(model, tmp_path / "model"), X, y)
 
 
+@pytest.mark.xdist_group("KernelOGD")
 def test_infinite_parameters(tmp_path):
     X = np.random.default_rng(1).normal(size=(60, 3))
     model = onkel.KernelOGDRegressor(radius=np.float32(np.inf)).fit(X, X[:, 0])
@@ -242,22 +188,11 @@ def test_parameters_set_after_learning(tmp_path):
     learns_on(model, through_file(model, tmp_path / "model"), X, y)
 
 
-def test_budget_set_after_learning(tmp_path):
-    """Less than the room that there is, more than the points that there are."""
-    model, X, y = small(n=4, budget=30)
-    assert model.n_support_ < 6
-    model.set_params(budget=6)
-    back = through_file(model, tmp_path / "model")
-    learns_on(model, back, X, y)
-    assert back.n_support_ == 6
-    learns_on(model, through_file(model, tmp_path / "model"), X, y)
-
-
 def test_parameters_that_cannot_change_are_refused_by_the_next_batch_only(tmp_path):
     model, X, y = small()
     model.set_params(gamma=0.1)
     back = through_file(model, tmp_path / "model")
-    with pytest.raises(ValueError, match="gamma.* cannot change"):
+    with pytest.raises(ValueError, match=r"gamma.* cannot change"):
         back.learn(X, y)
 
 
@@ -285,7 +220,9 @@ def test_only_models_are_saved(tmp_path):
     model, X, y = small()
     pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
     for other in (pipeline, BaseEstimator(), X, None, onkel.RBPClassifier, type("RBPClassifier", (), {})()):
-        with pytest.raises(TypeError, match="takes an estimator of onkel, not .*from a Pipeline, save the step itself"):
+        with pytest.raises(
+            TypeError, match=r"takes an estimator of onkel, not .*from a Pipeline, save the step itself"
+        ):
             onkel.save(other, tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
@@ -303,8 +240,9 @@ def test_loading_compiles_nothing(tmp_path):
 
 
 # ------------------------------------------------------------------ kernels of the user's own
-OWN = '''
+OWN = """
 import sys
+import tempfile
 from typing import NamedTuple
 import numpy as np
 import onkel
@@ -342,15 +280,7 @@ for kernel in (Kernel(2.5), Worded()):
         onkel.save(model, sys.argv[1])
     except ValueError as error:
         print(error)
-'''
-
-
-def python(code, *arguments, **environment):
-    """A fresh process; what it prints."""
-    command = [sys.executable, "-c", code, *map(str, arguments)]
-    result = subprocess.run(command, env={**os.environ, **environment}, capture_output=True, text=True, timeout=300)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
+"""
 
 
 def test_own_kernel(tmp_path):
@@ -366,3 +296,128 @@ def test_own_kernel(tmp_path):
     fewer = type("Cauchy", (tuple,), {"_fields": ("width",)})
     with pytest.raises(onkel.ModelFileError, match="its kernel's numbers are not those of Cauchy"):
         onkel.load(path, kernels=[fewer])
+
+
+# ------------------------------------------------------------------ a file is replaced as a whole or not at all
+def test_a_file_is_replaced(tmp_path):
+    path = tmp_path / "model.onkel"
+    one, _, _ = small(budget=8)
+    other, _, _ = small(budget=5)
+    onkel.save(one, path)
+    first = path.read_bytes()
+    onkel.save(other, str(path))
+    assert_same(onkel.load(os.fsencode(path)), other)
+    onkel.save(one, os.fsencode(path))
+    assert path.read_bytes() == first  # the same model is the same file
+    assert list(tmp_path.iterdir()) == [path]
+
+
+FULL = """
+import resource, sys
+import onkel
+model = onkel.load(sys.argv[1])
+resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
+try:
+    onkel.save(model, sys.argv[2])
+except OSError as error:
+    print(error.errno)
+"""
+
+
+@posix
+def test_a_file_that_cannot_be_written_to_the_end_leaves_the_old_one(tmp_path):
+    new, old = tmp_path / "new", tmp_path / "folder" / "old"
+    old.parent.mkdir()
+    onkel.save(small(budget=8)[0], new)
+    onkel.save(small(budget=5)[0], old)
+    before = old.read_bytes()
+    assert new.stat().st_size > 2000
+    assert int(python(FULL, new, old)) == errno.EFBIG
+    assert old.read_bytes() == before
+    assert list(old.parent.iterdir()) == [old]
+
+
+KILLED = """
+import os, pathlib, random, signal, sys, time
+import onkel
+folder = pathlib.Path(sys.argv[1])
+one, other, target = onkel.load(folder / "one"), onkel.load(folder / "other"), folder / "model"
+onkel.save(one, target)
+chance = random.Random(0)
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        while True:
+            onkel.save(other, target)
+            onkel.save(one, target)
+    time.sleep(chance.uniform(0.01, 0.05))
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    print([name for name in ("one", "other") if (folder / name).read_bytes() == target.read_bytes()])
+"""
+
+
+@posix
+@pytest.mark.xdist_group("KernelOGD")
+def test_a_killed_process_leaves_a_whole_file(tmp_path):
+    X = np.random.default_rng(0).normal(size=(256, 100))
+    for n, name in enumerate(("one", "other")):
+        onkel.save(onkel.KernelOGDRegressor(eta=0.1 + n, epsilon=0.0).fit(X, X[:, 0]), tmp_path / name)
+    found = python(KILLED, tmp_path).splitlines()
+    assert len(found) == 20
+    assert set(found) == {"['one']", "['other']"}
+
+
+@posix
+def test_the_mode_of_a_replaced_file_is_kept(tmp_path):
+    path = tmp_path / "model"
+    before = os.umask(0o027)
+    try:
+        onkel.save(small()[0], path)
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.chmod(0o604)
+    onkel.save(small()[0], path)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o604
+
+
+@posix
+def test_links_lead_to_the_file(tmp_path):
+    path, link = tmp_path / "model", tmp_path / "link"
+    link.symlink_to(path.name)
+    for budget in (8, 5):  # at first the link leads nowhere
+        onkel.save(small(budget=budget)[0], link)
+        assert link.is_symlink()
+        assert onkel.load(link).budget == onkel.load(path).budget == budget
+
+
+@posix
+def test_what_is_no_regular_file_is_left_alone(tmp_path):
+    pipe, folder, link = tmp_path / "pipe", tmp_path / "folder", tmp_path / "link"
+    os.mkfifo(pipe)
+    folder.mkdir()
+    link.symlink_to(pipe)
+    for path in (pipe, folder, link, pathlib.Path(os.devnull)):
+        mode = path.stat().st_mode
+        with pytest.raises(ValueError, match="cannot be written: it is not a regular file"):
+            onkel.save(small()[0], path)
+        with pytest.raises(onkel.ModelFileError, match="cannot be loaded: it is not a regular file"):
+            onkel.load(path)
+        assert path.stat().st_mode == mode
+
+
+@posix
+def test_paths_that_lead_nowhere(tmp_path):
+    (tmp_path / "loop").symlink_to("pool")
+    (tmp_path / "pool").symlink_to("loop")
+    for act in (onkel.load, lambda path: onkel.save(small()[0], path)):
+        with pytest.raises(OSError, match="symbolic links") as caught:
+            act(tmp_path / "loop")
+        assert caught.value.errno == errno.ELOOP
+        with pytest.raises(FileNotFoundError):
+            act(tmp_path / "nowhere" / "model")
+        with pytest.raises(TypeError):
+            act(3)
+    with pytest.raises(FileNotFoundError, match="model"):
+        onkel.load(tmp_path / "model")
