@@ -160,7 +160,7 @@ class KernelEstimator(BaseEstimator):
         self._setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         line = 64 // X.dtype.itemsize
-        self._learner = self._make(self._setting, min(self._most(), 16 * line))
+        self._learner = self._make(self._setting, self._room(16 * line))
         return random
 
     def _parameters(self) -> dict[str, Any]:
@@ -204,9 +204,14 @@ class KernelEstimator(BaseEstimator):
             start = stop
         return scores
 
+    def _room(self, wanted: int) -> int:
+        """A capacity that ends below the budget, where the dictionary pauses, or behind the point above it."""
+        most = self._most()
+        return wanted if wanted < most - 1 else most
+
     def _grow(self) -> None:
         """Twice the room."""
-        capacity = min(2 * len(self._learner.f.born), self._most())
+        capacity = self._room(2 * len(self._learner.f.born))
         self._learner = transplant(self._make(self._setting, capacity), arrays(self._learner))
         self._learner.f.count[PAUSE] = 0
 

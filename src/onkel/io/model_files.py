@@ -27,17 +27,17 @@ from .._panels import panel_shape, slots
 from ..estimators import budget, exact
 from ..estimators._base import KernelClassifier, KernelEstimator, Setting
 from ..estimators._parameters import validate
-from ..expansion import SIZE, Expansion
+from ..expansion import SIZE, UNLIMITED, Expansion
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
+from ..learners.forgetron import UPDATES, Forgetron, slack_of
 from ..outputs import BINARY
-from ..projection import Gram
 from ..state import arrays
 
 FORMAT = 1
 MOST_HEADER = 100_000_000  # bytes, in every safetensors file
-MOST_LABELS = 2**26  # bytes of classes_
+MOST_LABELS = 2**24  # bytes of classes_, whose width a few characters can declare
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
@@ -86,6 +86,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     if type(model) is not ESTIMATORS.get(name):
         raise TypeError(f"onkel.save takes an estimator of onkel, not {name}; from a Pipeline, save the step itself.")
     model._fitted()
+    target = _target(path)
     try:
         document = _describe(model)
         _, made, _ = _assemble(document, (type(model._setting.kernel),))  # nothing is written that could not be read
@@ -100,7 +101,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
     data = safetensors.numpy.save(held, {"onkel": _text({**document, "digest": digest.hexdigest()})})
     if int.from_bytes(data[:8], "little") > MOST_HEADER:
         raise ValueError(f"This {name} cannot be saved: its feature names and classes are too long for the header.")
-    _write(os.path.realpath(os.fsdecode(path)), data)
+    _write(target, data)
 
 
 def load(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Any:
@@ -163,7 +164,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
             validate(one, one._choices)
             one._check()
         except (ValueError, OverflowError) as error:
-            raise _FlawError(f"its parameters are not valid: {error}") from error
+            raise _FlawError(f"its parameters are not valid: {str(error)[:300]}") from error
     d, dtype, key = document["n_features"], document["dtype"], document["key"]
     _need(_whole(d, 1) and dtype in ("float32", "float64") and _whole(key, 0), "its setting is not valid")
     attributes = {"n_features_in_": d, **_classes(cls, document["classes"]), **_names(document["feature_names"], d)}
@@ -173,7 +174,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
-    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
+    _need(_whole(document["capacity"], 1), "its capacity is not valid")
     return model, made, setting
 
 
@@ -213,7 +214,7 @@ def _value(value: Any, kinds: tuple[type, ...]) -> Any:
 
 
 def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
-    _need(isinstance(name, str) and isinstance(values, dict), "its kernel is not valid")
+    _need(isinstance(name, str) and name.isidentifier() and isinstance(values, dict), "its kernel is not valid")
     kind: Any = {**{kind.__name__: kind for kind in kinds}, "Kernel": own_kernels.Kernel}.get(name)
     if kind is None:
         raise _FlawError(
@@ -238,11 +239,13 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
 def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
     """The kernel that the parameters became with the first batch."""
     kernel = _value(value, kinds)
-    if isinstance(made.kernel, str):
-        same = type(kernel) is own_kernels.Kernel and kernel.kind == getattr(own_kernels, made.kernel.upper())
-    else:
-        same = type(kernel) is type(made.kernel) and kernel == made.kernel
-    _need(same, "its kernel is not that of its parameters")
+    try:
+        expected = made._kernel(np.zeros((1, 1)))
+    except (ValueError, ArithmeticError) as error:
+        raise _FlawError(f"its parameters are not valid: {error}") from error
+    if isinstance(made.kernel, str) and type(kernel) is own_kernels.Kernel:
+        expected = expected._replace(gamma=kernel.gamma)  # which may come from the data
+    _need(type(kernel) is type(expected) and kernel == expected, "its kernel is not that of its parameters")
     return kernel
 
 
@@ -250,7 +253,7 @@ def _labels(classes: np.ndarray) -> dict[str, Any]:
     """The attribute classes_ as JSON has it."""
     kind, values = classes.dtype.kind, classes.tolist()
     name = f"U{classes.dtype.itemsize // 4}" if kind == "U" else classes.dtype.name
-    if kind not in LABELS or name == np.dtype(np.longdouble).name or not _are(values, LABELS[kind]):
+    if kind not in LABELS or not _are(values, LABELS[kind]) or (kind == "f" and not np.isfinite(classes).all()):
         raise _FlawError(f"its classes, of dtype {classes.dtype}, are not plain numbers or strings")
     return {"dtype": name, "values": values}
 
@@ -265,12 +268,14 @@ def _classes(cls: Any, described: Any) -> dict[str, Any]:
     known = isinstance(name, str) and re.fullmatch("bool|object|u?int(8|16|32|64)|float(16|32|64)|U[0-9]{1,8}", name)
     _need(known and isinstance(values, list), "its classes are not valid")
     dtype = np.dtype(name)
-    _need(_are(values, LABELS[dtype.kind]) and dtype.itemsize * len(values) <= MOST_LABELS, "its classes are not valid")
+    _need(_are(values, LABELS[dtype.kind]), "its classes are not valid")
+    _need(dtype.itemsize * len(values) <= MOST_LABELS, "its classes take too much room")
     try:
-        classes = np.array(values, dtype)
+        with np.errstate(over="ignore"):
+            classes = np.array(values, dtype)
     except OverflowError as error:
         raise _FlawError("its classes do not fit their dtype") from error
-    kept = classes.tolist() == values and np.array_equal(np.unique(classes), classes)
+    kept = classes.tolist() == values == sorted(set(values))
     _need(kept and len(values) >= 2, "its classes are not valid")
     _need(len(values) == 2 or cls._multiclass, "it has too many classes")
     return {"classes_": classes}
@@ -309,6 +314,15 @@ class _Array(NamedTuple):
     dtype: np.dtype[Any]
     shape: tuple[int, ...]
     start: int  # position in the file
+
+
+def _target(path: str | os.PathLike[str]) -> str:
+    """The file that is to be written, behind any symbolic links."""
+    target = os.path.realpath(os.fsdecode(path))
+    with contextlib.suppress(FileNotFoundError):
+        if not stat.S_ISREG(os.stat(target).st_mode):
+            raise ValueError(f"{target} cannot be written: it is not a regular file. Pass the path of a file.")
+    return target
 
 
 def _write(path: str, data: bytes) -> None:
@@ -422,7 +436,7 @@ def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array])
         "f.born": (capacity,),
     }
     panels, width = panel_shape(capacity, np.float64)
-    expected |= {name: (panels, capacity, width) for name in small if name.endswith("inverse")}
+    expected |= {name: (panels, capacity, width) for name in _matrices(small)}
     for name, shape in expected.items():  # all that may become large
         _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
     learner = made._make(setting, capacity)
@@ -446,15 +460,24 @@ def _little(array: np.ndarray) -> np.ndarray:
 # ---------------------------------------------------------------------------------------- the state
 
 
+def _matrices(held: dict[str, np.ndarray]) -> list[str]:
+    """Names of the symmetric matrices, a row for every point, laid out like the points."""
+    return [name for name, array in held.items() if array.ndim == 3 and name != "f.points"]
+
+
 def _check_state(learner: Any, most: int) -> None:
     """Whether a learner that holds at most `most` points may have come to this state."""
-    for name, array in arrays(learner).items():
+    held = arrays(learner)
+    for name, array in held.items():
         _need(array.dtype.kind != "f" or np.isfinite(array).all(), f"its array {name!r} has NaN or infinity")
     _check_expansion(learner.f, most)
+    _check_points(learner.f)
     size = int(learner.f.count[SIZE])
-    for part in learner:
-        if isinstance(part, Gram):
-            _check_gram(part, size)
+    for name in _matrices(held):
+        matrix = np.moveaxis(held[name], 1, 0).reshape(held[name].shape[1], -1)
+        empty = not matrix[size:].any() and not matrix[:, size:].any()
+        _need(empty, f"its array {name!r} has entries without a point")
+        _need(name != "gram.inverse" or np.diagonal(matrix)[:size].all(), f"its array {name!r} has zeros to divide by")
     if rule := RULES.get(type(learner)):
         _need(rule(learner, size), f"the state of its {type(learner).__name__} is not valid")
 
@@ -464,17 +487,26 @@ def _check_expansion(f: Expansion, most: int) -> None:
     scale, total, rounds = f.lazy.tolist()
     capacity = len(f.born)
     _need(0 <= size <= min(capacity, f.budget), "it has more support vectors than its budget allows")
-    _need(size <= inserted <= seen, "its counters are not valid")
-    _need(pause in (0, 1) and (size < capacity or pause or capacity == most), "it has no room for a further point")
+    _need(size <= inserted <= seen < UNLIMITED, "its counters are not valid")
+    ready = capacity < most if pause else size < capacity or capacity >= most
+    _need(pause in (0, 1) and ready, "it has no room for a further point")
+    _need(capacity >= most or capacity < f.budget, "it has no room for a point above its budget")
     _need(scale > 0 and total >= 0 and 0 <= rounds <= seen and rounds == int(rounds), "its scale is not valid")
     _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has coefficients without a point")
     born = f.born[:size]
     _need(((born >= -1) & (born < seen)).all(), "its points are not from its stream")
 
 
-def _check_gram(gram: Gram, size: int) -> None:
-    matrix = np.moveaxis(gram.inverse, 1, 0).reshape(gram.inverse.shape[1], -1)
-    _need(not matrix[size:].any() and not matrix[:, size:].any(), "its inverse has entries without a point")
+def _check_points(f: Expansion) -> None:
+    """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
+    capacity, d = len(f.born), f.points.shape[1]
+    beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
+    _need(not beyond.any(), "its array 'f.used' has features that its points do not have")
+    bits = np.packbits(f.points != 0, axis=1, bitorder="little")
+    found = np.moveaxis(bits, 1, 2).reshape(-1, bits.shape[1])
+    told = _little(f.used).view(np.uint8)[:, : bits.shape[1]]
+    _need(not (found[:capacity] & ~told).any(), "its array 'f.used' lacks features of its points")
+    _need(not found[capacity:].any(), "its array 'f.points' has points beyond its capacity")
 
 
 def _neighbours_exist(learner: BPANearest, size: int) -> bool:
@@ -493,8 +525,17 @@ def _squares_finite(learner: BSGDMerging, size: int) -> bool:
         return bool(np.isfinite(4 * np.sum(learner.f.coef**2)))
 
 
+def _slack_left(learner: Forgetron, size: int) -> bool:
+    """The next update divides what removals may still cost."""
+    after = learner.ledger.copy()
+    after[UPDATES] += 1
+    slack = getattr(slack_of, "py_func", slack_of)(after)
+    return bool(learner.ledger[UPDATES] >= 0 and slack > 0)
+
+
 RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
     BSGDMerging: _squares_finite,
+    Forgetron: _slack_left,
 }
