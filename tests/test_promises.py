@@ -415,3 +415,21 @@ def test_growth_is_undone_with_a_failed_call():
         assert everything(model) == before
     with pytest.raises(ValueError, match="features"):
         case.make().partial_fit(X[:, :3], y, **case.first).partial_fit(X, y)
+
+
+@pytest.mark.parametrize("case", [case for case in REPRESENTATIVES if case.params.get("budget")], ids=str)
+def test_budgets_of_whole_panels(case):
+    """Budgets that fill the first arrays exactly, or just miss to: the dictionary grows past them in time."""
+    n = 400 if COMPILED else 150
+    X, y = rows_of(case, n)
+    for budget in (127, 128, 129) if COMPILED else (128,):
+        model, pieces = case.make(budget=budget, gamma=3.0), case.make(budget=budget, gamma=3.0)
+        scores = model.learn(X, y, **case.first)
+        assert model.n_support_ <= budget
+        assert np.isfinite(scores).all()
+        np.testing.assert_array_equal(
+            scores,
+            np.concatenate(
+                [pieces.learn(X[a : a + 50], y[a : a + 50], **(case.first if a == 0 else {})) for a in range(0, n, 50)]
+            ),
+        )
