@@ -433,3 +433,16 @@ def test_budgets_of_whole_panels(case):
                 [pieces.learn(X[a : a + 50], y[a : a + 50], **(case.first if a == 0 else {})) for a in range(0, n, 50)]
             ),
         )
+
+
+@pytest.mark.parametrize("task", [BINARY, MULTICLASS])
+def test_classes_of_the_first_batch(task):
+    """Without `classes` the labels of the first batch are all; one that comes later says what to pass."""
+    case = next(case for case in CASES if case.name == f"rbp-{task}")
+    X, y = rows_of(case, 60)
+    assert set(y) == set(classes_of(case))
+    named, found = case.make(), case.make()
+    np.testing.assert_array_equal(found.learn(X, y), named.learn(X, y, **case.first))
+    assert state(found.partial_fit(X, y)) == state(named.partial_fit(X, y))
+    with pytest.raises(ValueError, match=r"not among the classes .* classes=\[\.\.\.\]"):
+        found.partial_fit(X, np.where(y == y[0], 99, y))

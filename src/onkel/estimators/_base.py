@@ -343,17 +343,13 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
         return self._fit(X, y, sample_weight)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Learn a further batch, row by row; the first call must name all classes."""
+        """Learn a further batch, row by row. `classes`: all labels that may come; default: those of the first batch."""
         self.learn(X, y, classes, sample_weight)
         return self
 
     def learn(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> np.ndarray:
         """Learn a further batch and return the decision value of every row before it was learnt."""
         first = not hasattr(self, "_learner")
-        if first and classes is None:
-            raise ValueError(
-                "classes must be passed on the first call to partial_fit or learn: all labels that may come."
-            )
         return _narrow(self._learn(X, y, sample_weight, first=first, classes=classes))
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -394,7 +390,8 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(
-                    f"{type(self).__name__} needs at least 2 classes; the data has one class: {classes[0]!r}."
+                    f"{type(self).__name__} needs at least 2 classes; the data has one class: {classes[0]!r}. "
+                    "Name all that may come in the first call of partial_fit or learn: classes=[...]."
                 )
             if len(classes) > 2 and not self._multiclass:
                 raise ValueError("Only binary classification is supported. The type of the target is multiclass.")
@@ -403,7 +400,10 @@ class KernelClassifier(ClassifierMixin, KernelEstimator):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
         unseen = np.setdiff1d(y, self.classes_)
         if len(unseen):
-            raise ValueError(f"y has labels that are not among the classes {self.classes_!r}: {unseen[:5]!r}.")
+            raise ValueError(
+                f"y has labels that are not among the classes {self.classes_!r}: {unseen[:5]!r}. "
+                "The first call of partial_fit or learn must name all that may come: classes=[...]."
+            )
         index = np.searchsorted(self.classes_, y).astype(np.float64)
         return 2 * index - 1 if len(self.classes_) == 2 else index
 
