@@ -174,7 +174,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
-    _need(_whole(document["capacity"], 1), "its capacity is not valid")
+    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
     return model, made, setting
 
 
@@ -488,9 +488,9 @@ def _check_expansion(f: Expansion, most: int) -> None:
     capacity = len(f.born)
     _need(0 <= size <= min(capacity, f.budget), "it has more support vectors than its budget allows")
     _need(size <= inserted <= seen < UNLIMITED, "its counters are not valid")
-    ready = capacity < most if pause else size < capacity or capacity >= most
+    ready = capacity < most if pause else size < capacity or capacity == most
     _need(pause in (0, 1) and ready, "it has no room for a further point")
-    _need(capacity >= most or capacity < f.budget, "it has no room for a point above its budget")
+    _need(capacity == most or capacity < f.budget, "it has no room for a point above its budget")
     _need(scale > 0 and total >= 0 and 0 <= rounds <= seen and rounds == int(rounds), "its scale is not valid")
     _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has coefficients without a point")
     born = f.born[:size]
