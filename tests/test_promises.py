@@ -296,12 +296,19 @@ def test_compiles_once_per_layout_and_dtype(case):
     long = sp.csr_matrix(X)
     long.indices, long.indptr = long.indices.astype(np.int64), long.indptr.astype(np.int64)
     for rows in (np.asfortranarray(X), X[::-1], X[:, ::-1], C.tocsc(), C.tocoo(), long, X.tolist()):
-        for overrides in ({}, {"gamma": 1}, POLY if case.params.get("maintenance") != "merging" else RBF):
+        for overrides in (
+            {},
+            {"gamma": 1},
+            {"sigma": np.int8(100)},
+            POLY if case.params.get("maintenance") != "merging" else RBF,
+        ):
             model = case.make(**overrides)
             model.learn(rows, y, **case.first)
             model.predict(rows)
     predicted = len(learn.signatures), sum(len(f.signatures) for f in _compiled)
     case.make(gamma=2).learn(X[:5], y[:5], **case.first)
+    if case.params.get("budget"):
+        case.make(budget=np.int16(case.params["budget"])).learn(X[:5], y[:5], **case.first)
     assert len(learn.signatures) == before[0]
     assert sum(len(f.signatures) for f in _compiled) == predicted[1]
 

@@ -81,7 +81,7 @@ def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=Fals
         born=np.zeros(capacity, np.int64),
         count=np.zeros(4, np.int64),
         lazy=np.array([1.0, 0.0, 0.0]),
-        budget=capacity if budget is None else budget,
+        budget=capacity if budget is None else int(budget),
         scratch=scratch(n, d, outputs, dtype),
     )
 

@@ -250,7 +250,8 @@ class KernelEstimator(BaseEstimator):
 
     def _gamma(self, X: Any) -> float:
         if self.sigma is not None and self.kernel in ("rbf", "laplacian"):
-            return 1 / (2 * self.sigma**2) if self.kernel == "rbf" else 1 / self.sigma
+            sigma = float(self.sigma)
+            return 1 / (2 * sigma**2) if self.kernel == "rbf" else 1 / sigma
         if self.gamma == "auto":
             return 1 / X.shape[1]
         if self.gamma == "scale":

@@ -216,7 +216,8 @@ def combine(f, p, q, h, k):
 def look_up(values, m, k):
     """Bilinear interpolation in the table."""
     n = values.shape[0] - 1
-    x, y = m * n, min(max(k, 0.0), 1.0) * n
+    m = m if m > 0.0 else 0.0  # also when squares overflowed and left a NaN
+    x, y = min(m, 1.0) * n, min(max(k, 0.0), 1.0) * n
     i, j = min(int(x), n - 1), min(int(y), n - 1)
     x, y = x - i, y - j
     low = values[i, j] * (1.0 - x) + values[i + 1, j] * x

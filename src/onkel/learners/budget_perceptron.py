@@ -42,7 +42,7 @@ def _(self, rows, t, y, weight, scores):
                 remove(self, rows, best_without_itself(self, n))
             return
         i = best_without_itself(self, n + 1)
-        while margin_without_itself(self, i) > beta:
+        while f.count[SIZE] > 1 and margin_without_itself(self, i) > beta:
             remove(self, rows, i)
             i = best_without_itself(self, f.count[SIZE])
 
