@@ -25,7 +25,7 @@ import safetensors.numpy
 from .. import kernels as own_kernels
 from .._panels import panel_shape, slots
 from ..estimators import budget, exact
-from ..estimators._base import KernelClassifier, KernelEstimator, Setting
+from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SIZE, UNLIMITED, Expansion
 from ..learners.bpa import BPANearest
@@ -45,7 +45,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "U64": np.dtype("<u8"),
 }
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
-ESTIMATORS: dict[str, type[KernelEstimator]] = {
+ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
     for module in (exact, budget)
     for name, value in vars(module).items()
@@ -260,7 +260,7 @@ def _labels(classes: np.ndarray) -> dict[str, Any]:
 
 def _classes(cls: Any, described: Any) -> dict[str, Any]:
     """The attribute classes_ of a classifier."""
-    if not issubclass(cls, KernelClassifier):
+    if not issubclass(cls, OnlineClassifier):
         _need(described is None, "it has classes, but is no classifier")
         return {}
     _need(isinstance(described, dict) and described.keys() == {"dtype", "values"}, "its classes are not valid")
