@@ -11,12 +11,15 @@ import pytest
 import reference as ref
 
 import onkel
+from onkel.estimators._base import KernelEstimator
 
 BINARY, MULTICLASS, REGRESSION = TASKS = ("binary", "multiclass", "regression")
 D, CLASSES = 7, 4
 BUDGET = 13
 RBF = {"kernel": "rbf", "gamma": 0.15}
 POLY = {"kernel": "poly", "gamma": 0.2, "coef0": 1.0, "degree": 2}
+LAPLACIAN = {"kernel": "laplacian", "gamma": 0.3}
+KERNELS = {"rbf": RBF, "poly": POLY, "laplacian": LAPLACIAN}  # a second one beside rbf, whichever the learner takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +49,22 @@ class Case:
     def first(self) -> dict[str, Any]:
         """What the first call of `learn` or `partial_fit` takes besides X and y."""
         return {} if self.task == REGRESSION else {"classes": classes_of(self)}
+
+    @property
+    def stores(self) -> bool:
+        """Whether the model is made of support vectors, not of random features."""
+        return issubclass(self.estimator, KernelEstimator)
+
+    @property
+    def kernels(self) -> tuple[str, ...]:
+        """Those of KERNELS to compare with the twin: two, unless the learner is for the Gaussian one."""
+        return tuple(name for name in KERNELS if self.takes(name))[:2]
+
+    def takes(self, kernel: str) -> bool:
+        """Whether the learner has this kernel; merging is for the Gaussian one."""
+        if self.params.get("maintenance") == "merging":
+            return kernel == "rbf"
+        return kernel in self.estimator._choices.get("kernel", (kernel,))
 
     def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
         """The twin on the same rows; `key` starts its random numbers, the estimator's are `model._setting.key`."""
@@ -78,6 +97,17 @@ def stream(task: str, n: int) -> tuple[np.ndarray, np.ndarray]:
 def rows_of(case: Case, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
     """(X, y): the first n rows of the case's stream, the same for every n; at most 1000."""
     return stream(case.task, n)
+
+
+# ------------------------------------------------------------------ what a model shows
+def support(model: Any) -> np.ndarray:
+    """Stream positions of the support vectors, sorted; none in feature space."""
+    return np.sort(getattr(model, "support_", []))
+
+
+def coefficients(model: Any) -> np.ndarray:
+    """Of the support vectors, or of the features."""
+    return model.dual_coef_ if hasattr(model, "dual_coef_") else model.coef_
 
 
 # ------------------------------------------------------------------ the table
@@ -139,6 +169,21 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
     ),
     ("duol", "DUOL", ref.duol, {"C": 1.0}, {"": {}, "any-conflict": {"rho": 0.0}}),
     ("krls", "KernelRLS", ref.krls, {"threshold": 0.3}, {"": {}, "bounded": {"max_dictionary": BUDGET}}),
+    (
+        "fogd",
+        "FOGD",
+        ref.fogd,
+        {"n_components": 37, "reg": 0.01},
+        {
+            **LOSSES,
+            **AVERAGE,
+            "adagrad": {"rule": "adagrad"},
+            "adagrad-average": {"rule": "adagrad", "average": True, "reg": 0.0},
+            **{variant: {"rule": variant} for variant in ("pa", "pa1", "pa2")},
+            "invsqrt": {"schedule": "invsqrt", "eta": 0.5},
+            "pegasos": {"schedule": "pegasos", "reg": 0.1},
+        },
+    ),
     ("stoptron", "Stoptron", ref.stoptron, {"budget": BUDGET}, {"": {}}),
     ("rbp", "RBP", ref.rbp, {"budget": BUDGET}, {"": {}}),
     (

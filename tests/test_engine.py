@@ -177,9 +177,9 @@ def dot_from_compiled(a, row, k, n):
 @jit
 def panels_from_compiled(x, indices, points, p, n, out, l1):
     if l1:
-        _panels.panel_l1dists(x, indices, 0, x.shape[0], points, p, n, out)
+        _panels.panel_l1dists(x, indices, 0, x.shape[0], points, p, n, out, 0)
     else:
-        _panels.panel_sqdists(x, indices, 0, x.shape[0], points, p, n, out)
+        _panels.panel_sqdists(x, indices, 0, x.shape[0], points, p, n, out, 0)
 
 
 @pytest.mark.parametrize(("dtype", "ulps"), [(np.float64, 4), (np.float32, 8)])

@@ -488,7 +488,7 @@ def test_krls_is_least_squares_on_its_dictionary():
         )
     fitted = np.linalg.solve(K, np.linalg.lstsq(A, y, rcond=None)[0])
     np.testing.assert_allclose(model.dual_coef_[0], fitted, rtol=1e-6, atol=1e-6 * np.abs(fitted).max())
-    assert 5 < n < len(X) / 2
+    assert 5 < n < 0.7 * len(X)
 
 
 # ------------------------------------------------------------------ two classes, linear kernels, losses
@@ -592,7 +592,7 @@ def test_the_past_does_not_depend_on_the_future(case):
     np.testing.assert_array_equal(a[:51], np.concatenate([b[:50], a[50:51]]))
 
 
-@pytest.mark.parametrize("case", [c for c in CASES if c.name.endswith("-binary")], ids=str)
+@pytest.mark.parametrize("case", [c for c in CASES if c.name.endswith("-binary") and c.stores], ids=str)
 def test_order_of_the_features_does_not_matter(case):
     X, y = rows_of(case, 100)
     a = case.make().learn(X, y, **case.first)

@@ -8,7 +8,20 @@ import joblib
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from cases import BINARY, BUDGET, CASES, MULTICLASS, POLY, RBF, REGRESSION, classes_of, each_case, group_of, rows_of
+from cases import (
+    BINARY,
+    BUDGET,
+    CASES,
+    KERNELS,
+    MULTICLASS,
+    REGRESSION,
+    classes_of,
+    coefficients,
+    each_case,
+    group_of,
+    rows_of,
+    support,
+)
 from sklearn.base import clone
 
 import onkel
@@ -77,7 +90,7 @@ def test_csr_equals_dense(case):
     a, b = dense.learn(X, y, **case.first), sparse.learn(sp.csr_matrix(X), y, **case.first)
     scale = np.abs(a).max()
     np.testing.assert_allclose(b, a, rtol=1e-9, atol=1e-9 * scale)
-    np.testing.assert_array_equal(np.sort(sparse.support_), np.sort(dense.support_))
+    np.testing.assert_array_equal(support(sparse), support(dense))
     assert predictions(dense, sp.csr_matrix(X)) == pytest.approx(predictions(sparse, X), rel=1e-9, abs=1e-9 * scale)
 
 
@@ -172,9 +185,11 @@ def test_budget_holds_after_every_row(case):
     model, sizes = case.make(), []
     for t in range(N):
         model.learn(X[t : t + 1], y[t : t + 1], **(case.first if t == 0 else {}))
-        sizes.append(model.n_support_)
+        sizes.append(getattr(model, "n_support_", 0))
     assert max(sizes) <= (budget or N)
     assert model.n_seen_ == N
+    if not hasattr(model, "support_"):
+        return
     assert len(model.support_vectors_) == model.dual_coef_.shape[1] == len(model.support_) == sizes[-1]
     stored = model.support_ >= 0
     np.testing.assert_array_equal(model.support_vectors_[stored], X[model.support_[stored]])
@@ -185,7 +200,7 @@ def test_memory_stops_growing(case):
     """Once the budget is full the arrays keep their sizes: without a budget they double."""
     X, y = rows_of(case, N)
     model = learnt(case)
-    if model.n_support_ < (case.params.get("budget") or N + 1):
+    if hasattr(model, "n_support_") and model.n_support_ < (case.params.get("budget") or N + 1):
         return
     shapes = {name: a.shape for name, a in arrays(model._learner).items()}
     model.learn(X, y)
@@ -214,7 +229,7 @@ def test_hard_streams(case, kind):
         scores = model.learn(X[a:b], y[a:b], **(case.first if a == 0 else {}))
         assert np.isfinite(scores).all()
     assert all(np.isfinite(a).all() for a in arrays(model._learner).values() if a.dtype.kind == "f")
-    assert model.n_support_ <= (case.params.get("budget") or N)
+    assert len(support(model)) <= (case.params.get("budget") or N)
 
 
 PARENTS = {
@@ -273,7 +288,7 @@ def test_float32(case):
     exact = double.learn(X.astype(np.float32).astype(float), y, **case.first)
     assert scores.dtype == np.float32
     assert predictions(single, X.astype(np.float32)).dtype == np.float32
-    assert single.support_vectors_.dtype == single.dual_coef_.dtype == np.float32
+    assert coefficients(single).dtype == getattr(single, "support_vectors_", scores).dtype == np.float32
     n = 60
     if case.name.startswith("bsgd"):  # of equal coefficients rounding chooses the one that leaves
         n = BUDGET
@@ -300,7 +315,7 @@ def test_compiles_once_per_layout_and_dtype(case):
             {},
             {"gamma": 1},
             {"sigma": np.int8(100)},
-            POLY if case.params.get("maintenance") != "merging" else RBF,
+            KERNELS[case.kernels[-1]],
         ):
             model = case.make(**overrides)
             model.learn(rows, y, **case.first)
@@ -336,8 +351,7 @@ def test_rows_of_weight_zero_are_skipped(case):
     scores = with_zeros.learn(X, y, sample_weight=weights, **case.first)
     expected = without.learn(X[weights > 0], y[weights > 0], **case.first)
     np.testing.assert_array_equal(scores[weights > 0], expected)
-    assert with_zeros.n_support_ == without.n_support_
-    np.testing.assert_array_equal(with_zeros.dual_coef_, without.dual_coef_)
+    np.testing.assert_array_equal(coefficients(with_zeros), coefficients(without))
 
 
 @pytest.mark.parametrize("case", [p for p in each_case.args[1] if p.values[0].task != REGRESSION])
@@ -396,7 +410,7 @@ def test_features_that_appear_later(case, layout):
     np.testing.assert_array_equal(np.concatenate(scores), expected)
     ends = state(growing), state(whole)
     if layout == "dense":  # dense points count all features of their time as used
-        ends[0].pop("f.used"), ends[1].pop("f.used")
+        ends[0].pop("f.used", None), ends[1].pop("f.used", None)
     assert ends[0] == ends[1]
     np.testing.assert_array_equal(predictions(growing, X[:, :3]), predictions(whole, keep(X, 3)))
     same = case.make()

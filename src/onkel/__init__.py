@@ -35,6 +35,7 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
+from .estimators.features import FOGDClassifier, FOGDRegressor
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -48,6 +49,8 @@ __all__ = [
     "BSGDRegressor",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
+    "FOGDClassifier",
+    "FOGDRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "KernelOGDClassifier",

@@ -27,15 +27,21 @@ def panel_shape(capacity, dtype):
 def slots(capacity, dtype):
     """Length of the arrays that go with the panels: one entry per point, padded for `dot`."""
     panels, width = panel_shape(capacity, dtype)
-    return -(-panels * width // BLOCK) * BLOCK
+    return padded(panels * width)
+
+
+def padded(n):
+    """The next multiple of what `dot` reads at once."""
+    return -(-n // BLOCK) * BLOCK
 
 
 def _panel(term, sparse):
-    """Code for out[i] = sum over j of term(x_j, point i's j), for the first n points of one panel."""
+    """Code for out[at + i] = sum over j of term(x_j, point i's j), for the first n points of one panel."""
 
     def build(context, b, sig, args):
         v = Vectors(context, b, sig.args[0].dtype)
         values, indices, points, out = (pointer(context, b, sig, args, i) for i in (0, 1, 4, 7))
+        out = b.gep(out, [args[8]])
         start, stop, panel, n = args[2], args[3], args[5], args[6]
         shape = context.make_array(sig.args[4])(context, b, args[4]).shape
         _, d, width = cgutils.unpack_tuple(b, shape, 3)
@@ -99,40 +105,40 @@ def _excess(v, x, z, s):
     return v.b.fadd(s, v.b.fsub(v.call("fabs", v.b.fsub(x, z)), v.call("fabs", z)))
 
 
-def _dense(function, values, start, stop, points, panel, n, out):
-    first = panel * points.shape[2]
+def _dense(function, values, start, stop, points, panel, n, out, at):
+    first = at + panel * points.shape[2]
     x = values.reshape(-1)[start:stop, None]
     out[first : first + n] = function(x, points[panel, : len(x), :n]).sum(0)
 
 
 @vector(_panel(_product, sparse=False))
-def panel_dots(values, unused, start, stop, points, panel, n, out):
+def panel_dots(values, unused, start, stop, points, panel, n, out, at):
     """<x, point> for the first n points of a panel; x = values[start:stop] of a flat array."""
-    _dense(lambda x, z: x * z, values, start, stop, points, panel, n, out)
+    _dense(lambda x, z: x * z, values, start, stop, points, panel, n, out, at)
 
 
 @vector(_panel(_square, sparse=False))
-def panel_sqdists(values, unused, start, stop, points, panel, n, out):
+def panel_sqdists(values, unused, start, stop, points, panel, n, out, at):
     """|x - point|^2, by differences: exact far from the origin too."""
-    _dense(lambda x, z: (x - z) ** 2, values, start, stop, points, panel, n, out)
+    _dense(lambda x, z: (x - z) ** 2, values, start, stop, points, panel, n, out, at)
 
 
 @vector(_panel(_product, sparse=True))
-def panel_sparse_dots(values, indices, start, stop, points, panel, n, out):
+def panel_sparse_dots(values, indices, start, stop, points, panel, n, out, at):
     """<x, point> for x with values[start:stop] at columns indices[start:stop]."""
-    first, columns = panel * points.shape[2], indices[start:stop]
+    first, columns = at + panel * points.shape[2], indices[start:stop]
     out[first : first + n] = values[start:stop] @ points[panel, columns, :n]
 
 
 @vector(_panel(_distance, sparse=False))
-def panel_l1dists(values, unused, start, stop, points, panel, n, out):
+def panel_l1dists(values, unused, start, stop, points, panel, n, out, at):
     """|x - point| in the 1-norm."""
-    _dense(lambda x, z: np.abs(x - z), values, start, stop, points, panel, n, out)
+    _dense(lambda x, z: np.abs(x - z), values, start, stop, points, panel, n, out, at)
 
 
 @vector(_panel(_excess, sparse=True))
-def panel_sparse_excess(values, indices, start, stop, points, panel, n, out):
+def panel_sparse_excess(values, indices, start, stop, points, panel, n, out, at):
     """|x - point| - |point| in the 1-norm, which only the non-zero columns of x contribute to."""
-    first, columns = panel * points.shape[2], indices[start:stop]
+    first, columns = at + panel * points.shape[2], indices[start:stop]
     z = points[panel, columns, :n]
     out[first : first + n] = (np.abs(values[start:stop, None] - z) - np.abs(z)).sum(0)

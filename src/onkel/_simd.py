@@ -10,7 +10,7 @@ from numba import types
 from numba.core import cgutils
 
 from ._jit import vector
-from ._vectors import Vectors
+from ._vectors import SINCOS_LIMIT, Vectors
 
 LINE = 64  # bytes of a cache line
 BLOCK = 32  # elements summed side by side in `dot`; what it reads is padded to a multiple
@@ -137,10 +137,11 @@ def lowest_bit(word):
 def _dot(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
+    k = b.gep(k, [args[3]])
     shape = context.make_array(sig.args[0])(context, b, args[0]).shape
     base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
     sums = [cgutils.alloca_once_value(b, v.const(0.0)) for _ in range(BLOCK // v.lanes)]
-    with cgutils.for_range(b, ceil(b, args[3], integer(BLOCK))) as loop:
+    with cgutils.for_range(b, ceil(b, args[4], integer(BLOCK))) as loop:
         start = b.mul(loop.index, integer(BLOCK))
         for i, s in enumerate(sums):
             at = b.add(start, integer(i * v.lanes))
@@ -149,6 +150,66 @@ def _dot(context, b, sig, args):
 
 
 @vector(_dot, returns=lambda a, *_: a.dtype)
+def dot_from(a, row, k, start, n):
+    """<a[row], k[start:]> over n entries; beyond n, up to a multiple of BLOCK, one of the two holds zeros."""
+    return a[row, :n] @ k[start : start + n]
+
+
+@vector(lambda context, b, sig, args: _dot(context, b, sig, _without_start(args)), returns=lambda a, *_: a.dtype)
 def dot(a, row, k, n):
-    """<a[row], k> over the first n entries; beyond n, up to a multiple of BLOCK, one of the two holds zeros."""
+    """<a[row], k> over the first n entries, with zeros beyond as for `dot_from`."""
     return a[row, :n] @ k[:n]
+
+
+def _without_start(args):
+    a, row, k, n = args
+    return a, row, k, integer(0), n
+
+
+def _add_times(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    a, z = (pointer(context, b, sig, args, i) for i in (0, 2))
+    z = b.gep(z, [args[3]])
+    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+    base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
+    factor = v.spread(context.cast(b, args[5], sig.args[5], sig.args[0].dtype))
+    with cgutils.for_range(b, ceil(b, args[4], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        at = b.add(base, i)
+        v.store(v.fma(factor, v.load(z, i), v.load(a, at)), a, at)
+    return context.get_dummy_value()
+
+
+@vector(_add_times)
+def add_times(a, row, z, start, n, factor):
+    """a[row] += factor * z[start:] over n entries; beyond n, up to a line, z holds zeros."""
+    a[row, :n] += factor * z[start : start + n]
+
+
+def _sincos(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    z = b.gep(pointer(context, b, sig, args, 0), [args[1]])
+    gap, amplitude = args[3], v.spread(context.cast(b, args[4], sig.args[4], sig.args[0].dtype))
+    limit = v.const(SINCOS_LIMIT[sig.args[0].dtype.bitwidth])
+    with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        x = v.load(z, i)
+        sine, cosine = v.sincos(x)
+        v.store(b.fmul(amplitude, sine), z, i)
+        v.store(b.fmul(amplitude, cosine), z, b.add(gap, i))
+        with b.if_then(v.any(b.fcmp_ordered(">", v.call("fabs", x), limit)), likely=False):
+            for lane in range(v.lanes):
+                one = b.extract_element(x, ir.Constant(ir.IntType(32), lane))
+                for name, first in (("llvm.sin", i), ("llvm.cos", b.add(gap, i))):
+                    exact = b.call(b.module.declare_intrinsic(name, [v.scalar]), [one])
+                    scaled = b.fmul(exact, context.cast(b, args[4], sig.args[4], sig.args[0].dtype))
+                    b.store(scaled, b.gep(z, [b.add(first, integer(lane))]))
+    return context.get_dummy_value()
+
+
+@vector(_sincos)
+def sincos_of(z, start, n, gap, amplitude):
+    """z[start:] = amplitude * sin of what is there, n entries, and z[start + gap:] = amplitude * its cosine."""
+    x = z[start : start + n].copy()
+    z[start : start + n] = amplitude * np.sin(x)
+    z[start + gap : start + gap + n] = amplitude * np.cos(x)

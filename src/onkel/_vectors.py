@@ -1,4 +1,6 @@
-"""Machine vectors for the few routines of `_simd`: LLVM operations, exp included, on whatever the processor has."""
+"""Machine vectors for the few routines of `_simd`: LLVM operations, with exp, sine and cosine, on any processor."""
+
+import math
 
 import numpy as np
 from llvmlite import ir
@@ -54,6 +56,11 @@ class Vectors:
             v = b.fadd(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
         return b.extract_element(v, ir.Constant(ir.IntType(32), 0))
 
+    def any(self, flags):
+        """Whether any lane of a comparison holds."""
+        bits = self.b.bitcast(flags, ir.IntType(self.lanes))
+        return self.b.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(self.lanes), 0))
+
     def exp(self, x):
         """exp(x) for x <= 0: 2**n times a polynomial; n goes into the exponent bits by a shift."""
         b, c = self.b, self.const
@@ -62,16 +69,62 @@ class Vectors:
         n = self.call("rint", b.fmul(x, c(1.4426950408889634)))
         minus = b.fneg(n)
         r = self.fma(minus, c(low_ln2), self.fma(minus, c(high_ln2), x))
-        terms, power = [c(p) for p in poly], r
-        while len(terms) > 1:  # Estrin: pairs, then pairs of pairs
-            odd = terms[len(terms) // 2 * 2 :]
-            terms = [self.fma(q, power, p) for p, q in zip(terms[::2], terms[1::2])] + odd
-            power = b.fmul(power, power)
+        value = self._estrin(poly, r)
         integer = ir.VectorType(ir.IntType(64 if self.double else 32), self.lanes)
         bits = b.shl(b.bitcast(b.fadd(n, c(magic)), integer), ir.Constant(integer, [shift] * self.lanes))
-        return b.fmul(terms[0], b.bitcast(bits, self.type))
+        return b.fmul(value, b.bitcast(bits, self.type))
+
+    def sincos(self, x):
+        """(sin x, cos x) for |x| <= SINCOS_LIMIT: series around the nearest multiple of pi/2."""
+        b, c = self.b, self.const
+        magic, parts, sines, cosines = _SINCOS64 if self.double else _SINCOS32
+        n = self.call("rint", b.fmul(x, c(2 / np.pi)))
+        r, minus = x, b.fneg(n)
+        for part in parts:
+            r = self.fma(minus, c(part), r)
+        square = b.fmul(r, r)
+        sine = self.fma(b.fmul(r, square), self._estrin(sines, square), r)
+        cosine = self.fma(square, self._estrin(cosines, square), c(1.0))
+        integer = ir.VectorType(ir.IntType(64 if self.double else 32), self.lanes)
+
+        def whole(k):
+            return ir.Constant(integer, [k] * self.lanes)
+
+        quarter = b.bitcast(b.fadd(n, c(magic)), integer)  # its low bits count the turns of pi/2
+        odd = b.icmp_signed("!=", b.and_(quarter, whole(1)), whole(0))
+        sign = whole(8 * self.align - 2)  # from bit 1 to the sign bit
+
+        def signed(value, turns):
+            flip = b.shl(b.and_(turns, whole(2)), sign)
+            return b.bitcast(b.xor(b.bitcast(value, integer), flip), self.type)
+
+        first, second = b.select(odd, cosine, sine), b.select(odd, sine, cosine)
+        return signed(first, quarter), signed(second, b.add(quarter, whole(1)))
+
+    def _estrin(self, coefficients, x):
+        """A polynomial, by pairs, then pairs of pairs."""
+        terms, power = [self.const(p) for p in coefficients], x
+        while len(terms) > 1:
+            odd = terms[len(terms) // 2 * 2 :]
+            terms = [self.fma(q, power, p) for p, q in zip(terms[::2], terms[1::2])] + odd
+            power = self.b.fmul(power, power)
+        return terms[0]
 
 
+def _series(first, last):
+    """Coefficients +-1/k! of the sine's or cosine's series, from r^first to r^last in powers of r^2."""
+    return tuple((-1) ** (k // 2) / math.factorial(k) for k in range(first, last + 1, 2))
+
+
+SINCOS_LIMIT = {64: 1e5, 32: 1e3}  # by bits: beyond, the reduction loses digits
+# Two parts of pi/2 whose products with the turns up to the limit are exact, and the rest.
+_SINCOS64 = (
+    6755399441055744.0,
+    (1.5707963267341256, 6.077100506303966e-11, 2.0222662487959506e-21),
+    _series(3, 17),
+    _series(2, 18),
+)
+_SINCOS32 = (12582912.0, (1.5703125, 0.0004837512969970703, 7.549790126404332e-08), _series(3, 11), _series(2, 10))
 _EXP64 = (
     -708.0,
     0.693147180369123816490,

@@ -52,7 +52,7 @@ def times(matrix, vector, n, out):
     """out = matrix @ vector[0] for the leading n x n part."""
     width = matrix.shape[2]
     for p in range((n + width - 1) // width):
-        panel_dots(vector, vector, 0, n, matrix, p, min(width, n - p * width), out)
+        panel_dots(vector, vector, 0, n, matrix, p, min(width, n - p * width), out, 0)
 
 
 @jit

@@ -27,6 +27,11 @@ def dots(rows, t, points, n, out):
 
 
 @generic
+def dots_in_panel(rows, t, points, p, n, out, at):
+    """out[at + i] = <x, point i> for the first n points of panel p, i counted over all panels."""
+
+
+@generic
 def sqdists(rows, t, points, n, out, norms):
     """out[i] = |x - point i|^2 for i < n; norms holds |point|^2."""
 
@@ -58,21 +63,27 @@ def l1norm(rows, t):
 def _(rows, t, points, n, out):
     values, (_, d, width) = rows.values, points.shape
     for p in range((n + width - 1) // width):
-        panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+        panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+
+
+@dots_in_panel.register(Dense)
+def _(rows, t, points, p, n, out, at):
+    values, d = rows.values, points.shape[1]
+    panel_dots(values, values, t * d, t * d + d, points, p, n, out, at)
 
 
 @sqdists.register(Dense)
 def _(rows, t, points, n, out, norms):
     values, (_, d, width) = rows.values, points.shape
     for p in range((n + width - 1) // width):
-        panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+        panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @l1dists.register(Dense)
 def _(rows, t, points, n, out, norms):
     values, (_, d, width) = rows.values, points.shape
     for p in range((n + width - 1) // width):
-        panel_l1dists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out)
+        panel_l1dists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @store.register(Dense)
@@ -111,7 +122,12 @@ def _(rows, t, points, n, out):
 def sparse_dots(values, indices, start, stop, points, n, out):
     width = points.shape[2]
     for p in range((n + width - 1) // width):
-        panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out)
+        panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out, 0)
+
+
+@dots_in_panel.register(Sparse)
+def _(rows, t, points, p, n, out, at):
+    panel_sparse_dots(rows.values, rows.indices, rows.indptr[t], rows.indptr[t + 1], points, p, n, out, at)
 
 
 @sqdists.register(Sparse)
@@ -125,7 +141,7 @@ def _(rows, t, points, n, out, norms):
 def _(rows, t, points, n, out, norms):
     width, start, stop = points.shape[2], rows.indptr[t], rows.indptr[t + 1]
     for p in range((n + width - 1) // width):
-        panel_sparse_excess(rows.values, rows.indices, start, stop, points, p, min(width, n - p * width), out)
+        panel_sparse_excess(rows.values, rows.indices, start, stop, points, p, min(width, n - p * width), out, 0)
     l1dists_of_excess(out, norms, n, 0.0)
 
 

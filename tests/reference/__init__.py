@@ -2,6 +2,7 @@
 
 from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, rbf, sigmoid
 from .dual import duol, krls
+from .features import fogd
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
@@ -25,6 +26,7 @@ __all__ = [
     "budget_perceptron",
     "cosine",
     "duol",
+    "fogd",
     "forgetron",
     "kernel_ogd",
     "kernel_perceptron",

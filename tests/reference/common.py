@@ -3,19 +3,30 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.stats
 
 MASK = 2**64 - 1
 
 
 # ------------------------------------------------------------------ kernels of two vectors
 def rbf(gamma):
-    """exp(-gamma |x - z|^2)."""
-    return lambda x, z: np.exp(-gamma * np.sum((x - z) ** 2))
+    """exp(-gamma |x - z|^2); its frequencies are normal with variance 2 gamma."""
+
+    def kernel(x, z):
+        return np.exp(-gamma * np.sum((x - z) ** 2))
+
+    kernel.frequency = lambda u: np.sqrt(2 * gamma) * scipy.stats.norm.ppf(u)
+    return kernel
 
 
 def laplacian(gamma):
-    """exp(-gamma |x - z|_1)."""
-    return lambda x, z: np.exp(-gamma * np.sum(np.abs(x - z)))
+    """exp(-gamma |x - z|_1); its frequencies are Cauchy's with scale gamma, one by one."""
+
+    def kernel(x, z):
+        return np.exp(-gamma * np.sum(np.abs(x - z)))
+
+    kernel.frequency = lambda u: scipy.stats.cauchy.ppf(u, scale=gamma)
+    return kernel
 
 
 def poly(gamma, coef0, degree):
@@ -54,10 +65,20 @@ class Draw:
     def next(self):
         """The next 64 random bits."""
         self.counter += 1
-        z = (self.key + self.counter * 0x9E3779B97F4A7C15) & MASK
+        return self.hash(self.key, self.counter)
+
+    @staticmethod
+    def hash(key, n):
+        """The finaliser of splitmix64."""
+        z = (key + n * 0x9E3779B97F4A7C15) & MASK
         z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
         z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
         return z ^ (z >> 31)
+
+    def stream(self, number, n):
+        """The first n of the numbers in (0, 1) of a stream of its own."""
+        own = self.hash(self.key, 2**63 + number)
+        return np.array([((self.hash(own, i) >> 11) + 0.5) * 2.0**-53 for i in range(n)])
 
     def uniform(self):
         """A number in [0, 1)."""
@@ -148,6 +169,28 @@ class Model:
         return twin
 
 
+class LinearModel:
+    """f(x) = W z(x) on explicit features z."""
+
+    def __init__(self, features, size, outputs):
+        self.features = features
+        self.weights = np.zeros((outputs, size))
+        self.bias = np.zeros(outputs)
+
+    def __call__(self, x):
+        return self.weights @ self.features(x)
+
+    def kernel(self, x, z):
+        """What the features make of the kernel."""
+        return self.features(x) @ self.features(z)
+
+    def copy(self):
+        """A snapshot."""
+        twin = LinearModel(self.features, self.weights.shape[1], len(self.bias))
+        twin.weights = self.weights.copy()
+        return twin
+
+
 class Mean:
     """The mean of stored models, taken literally over their scores."""
 
@@ -155,6 +198,8 @@ class Mean:
         self.models = list(models)
 
     def __call__(self, x):
+        if isinstance(self.models[0], LinearModel):
+            return np.mean([m(x) for m in self.models], axis=0)
         # The stored models share point objects: one kernel value per object serves all of them.
         points = {id(p): p for m in self.models for p in m.points}
         values = {name: self.models[0].kernel(p, x) for name, p in points.items()}

@@ -7,9 +7,10 @@ import numpy as np
 import scipy.sparse as sp
 
 from .. import kernels, losses
+from .._panels import panel_shape, slots
 from ..expansion import PAUSE, ROUNDS, SCALE, SIZE, TOTAL, UNLIMITED, dense_points, empty, with_own_scratch
 from ..state import arrays, transplant
-from ..stream import score
+from ..stream import Model
 from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting, _largest_sqnorm
 from ._parameters import estimator
 
@@ -74,6 +75,14 @@ class KernelEstimator(KernelUser):
         """Most points that the learner may hold."""
         return UNLIMITED
 
+    def _shapes(self, setting: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        panels, width = panel_shape(capacity, setting.dtype)
+        return {
+            "f.points": (panels, setting.d, width),
+            "f.coef": (setting.outputs, slots(capacity, setting.dtype)),
+            "f.born": (capacity,),
+        }
+
     def _first_capacity(self, setting: Setting) -> int:
         return self._room(16 * (64 // np.dtype(setting.dtype).itemsize))
 
@@ -112,11 +121,9 @@ class KernelEstimator(KernelUser):
         f = learner.f
         return int(f.count[SIZE] + 16) * (f.points.shape[1] + 16)
 
-    def _reader(self) -> Any:
-        return self._learner._replace(f=with_own_scratch(self._learner.f))
-
-    def _score(self, learner: Any, rows: Any, scores: np.ndarray) -> None:
-        score(learner.f, learner.kernel, rows, scores)
+    def _reader(self, d: int) -> Any:
+        f = self._learner.f
+        return Model(self._learner.kernel, with_own_scratch(f) if d == f.points.shape[1] else widened(f, d))
 
     @property
     def n_support_(self) -> int:

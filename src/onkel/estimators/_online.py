@@ -18,7 +18,7 @@ from ..expansion import PAUSE, SEEN, empty
 from ..outputs import BINARY, MULTICLASS, REGRESSION, SOFTMAX, Task
 from ..rows import Dense, Sparse
 from ..state import arrays, restore, state_dict, twin
-from ..stream import learn
+from ..stream import INTERLUDE, ROOM, learn, score
 from ._parameters import STEERING, estimator, validate
 
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
@@ -67,6 +67,10 @@ class OnlineEstimator(BaseEstimator):
         """That of the learner at hand."""
         return self._most()
 
+    def _shapes(self, setting: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        """Of a learner's arrays that may be large, by name; all else is small when these are. Makes none of them."""
+        raise NotImplementedError
+
     def _kernel(self, X: Any) -> Any:
         """The kernel, which the first batch may decide."""
         return None
@@ -75,7 +79,11 @@ class OnlineEstimator(BaseEstimator):
         """Raise a ValueError for parameters that do not go together."""
 
     def _make_room(self) -> None:
-        """What a learner that paused waits for."""
+        """What a learner waits for that paused until it has room."""
+        raise NotImplementedError
+
+    def _interlude(self, rows: Any, t: int) -> None:
+        """What a learner waits for that paused before it learns example t."""
         raise NotImplementedError
 
     def _widened(self, learner: Any, d: int) -> Any:
@@ -86,12 +94,8 @@ class OnlineEstimator(BaseEstimator):
         """Multiply-adds per row."""
         raise NotImplementedError
 
-    def _reader(self) -> Any:
-        """The learner with work space of its own, to predict with while others use it."""
-        raise NotImplementedError
-
-    def _score(self, learner: Any, rows: Any, scores: np.ndarray) -> None:
-        """Fill in the scores of all rows."""
+    def _reader(self, d: int) -> Any:
+        """What predicts rows of d features, with work space of its own: others may use the learner meanwhile."""
         raise NotImplementedError
 
     # One batch.
@@ -208,12 +212,18 @@ class OnlineEstimator(BaseEstimator):
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
         first = self._learner
         saved = self._saved()
-        start = 0
+        start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
-            if self._learner.f.count[PAUSE]:
+            pause = self._learner.f.count[PAUSE]
+            if pause == ROOM:
                 self._make_room()
-            stop = min(len(targets), start + self._turn(self._learner))
+            elif pause == INTERLUDE:
+                self._interlude(rows, start)
+            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
+            if said is not None:
+                scores[start] = said  # before the interlude
+            said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
             if not (np.isfinite(scores[start:stop]).all() and self._finite()):
                 self._undo(first, saved)
                 raise ValueError(
@@ -251,11 +261,11 @@ class OnlineEstimator(BaseEstimator):
         else:
             X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
         X, scores = self._sound(X), []
-        learner = self._reader() if width == self._setting.d else self._widened(self._learner, width)
-        for start in range(0, X.shape[0], step := self._turn(learner)):
+        reader, step = self._reader(width), self._turn(self._learner)
+        for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
-            self._score(learner, _rows(rows), scores[-1])
+            score(reader, _rows(rows), scores[-1])
         return np.concatenate(scores)
 
     def _task(self) -> Task:

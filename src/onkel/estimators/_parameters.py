@@ -76,6 +76,11 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
     "coef0": ("Constant of the poly and sigmoid kernels (paper: c).", real(-math.inf)),
     "budget": ("Most support vectors kept (paper: B).", whole(1)),
+    "n_components": ("Number of random Fourier frequencies, each a sine and a cosine (paper: D).", whole(1)),
+    "rule": (
+        "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
+        one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
+    ),
     "max_dictionary": ("Most points in the dictionary (paper: M); None for no bound.", whole(1)),
     "loss": ("The loss that is descended.", ANY),
     "eta": ("Step size (paper: eta).", real(0, over=True)),

@@ -7,9 +7,10 @@ import numpy as np
 from ..budget import never, oldest
 from ..expansion import UNLIMITED
 from ..learners import duol, krls, norma, ogd
-from ..learners import passive_aggressive as pa
+from ..learners.passive_aggressive import PassiveAggressive
 from ..learners.perceptron import Perceptron
 from ..projection import gram, symmetric
+from ..steps import PEGASOS, SCHEDULES, VARIANTS
 from ._base import KernelClassifier, KernelEstimator, KernelRegressor, Setting, TubeRegressor, loss_of
 from ._parameters import estimator
 
@@ -55,7 +56,7 @@ class _OGD(KernelEstimator):
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = s.expansion(capacity, UNLIMITED, self.average)
-        schedule = ogd.SCHEDULES.index(self.schedule)
+        schedule = SCHEDULES.index(self.schedule)
         return ogd.OGD(
             s.kernel, s.task, loss_of(self), never(), f, float(self.eta), schedule, float(self.reg),
             float(self.radius), np.zeros(1),
@@ -109,7 +110,7 @@ class KernelPegasosClassifier(KernelClassifier):
         f = s.expansion(capacity, UNLIMITED, self.average)
         radius = 1 / np.sqrt(self.reg) if self.project else np.inf
         return ogd.OGD(
-            s.kernel, s.task, loss_of(self), never(), f, 1.0, ogd.PEGASOS, float(self.reg), float(radius), np.zeros(1)
+            s.kernel, s.task, loss_of(self), never(), f, 1.0, PEGASOS, float(self.reg), float(radius), np.zeros(1)
         )
 
     def _check(self) -> None:
@@ -177,14 +178,14 @@ class NORMARegressor(TubeRegressor, _NORMA):
 
 class _PassiveAggressive(KernelEstimator):
     _appends: ClassVar[bool] = True
-    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": pa.VARIANTS}
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"variant": VARIANTS}
     variant: Any
     C: Any
     average: Any
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = s.expansion(capacity, UNLIMITED, self.average)
-        return pa.PassiveAggressive(s.kernel, s.task, never(), f, float(self.C), pa.VARIANTS.index(self.variant))
+        return PassiveAggressive(s.kernel, s.task, never(), f, float(self.C), VARIANTS.index(self.variant))
 
 
 @estimator

@@ -23,8 +23,8 @@ import numpy as np
 import safetensors.numpy
 
 from .. import kernels as own_kernels
-from .._panels import panel_shape, slots
-from ..estimators import budget, exact
+from .._panels import panel_shape
+from ..estimators import budget, exact, features
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SIZE, UNLIMITED, Expansion
@@ -32,6 +32,7 @@ from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
+from ..linear import Linear
 from ..outputs import BINARY
 from ..state import arrays
 
@@ -47,10 +48,11 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
-    for module in (exact, budget)
+    for module in (exact, budget, features)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
+MATRICES = ("gram.", "P")  # names of symmetric matrices, a row for every point, begin so
 ENTRIES = (
     "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
     "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support",
@@ -124,7 +126,7 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Any:
 
 def _describe(model: Any) -> dict[str, Any]:
     """All of a fitted estimator but its arrays."""
-    setting, f = model._setting, model._learner.f
+    setting = model._setting
     if not isinstance(model.random_state, NoneType | numbers.Integral):
         raise _FlawError(
             f"random_state is a {type(model.random_state).__name__}, which no file can hold. Set it to None or a whole "
@@ -140,7 +142,7 @@ def _describe(model: Any) -> dict[str, Any]:
         _plain(setting.kernel, "kernel"), None if classes is None else _labels(classes),
         setting.d, None if names is None else [str(name) for name in names],
         setting.outputs, [setting.task.kind, setting.task.epsilon], setting.dtype, setting.key,
-        len(f.born), model.n_seen_, model.n_support_,
+        model._capacity(), model.n_seen_, getattr(model, "n_support_", 0),
     )  # fmt: skip
     return dict(zip(ENTRIES, values, strict=True))
 
@@ -357,7 +359,7 @@ def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
     _check_state(learner, made._most())
     model._learner = learner
     counters = document["n_seen"], document["n_support"]
-    _need(counters == (model.n_seen_, model.n_support_), "its counters do not match")
+    _need(counters == (model.n_seen_, getattr(model, "n_support_", 0)), "its counters do not match")
     return model
 
 
@@ -429,12 +431,7 @@ def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array])
     """A fresh learner with arrays as in the file; allocates no more than the file holds."""
     small = arrays(made._make(setting._replace(d=1, outputs=min(setting.outputs, 2)), 1))
     _need(layout.keys() == small.keys(), "arrays are missing or unknown")
-    panels, width = panel_shape(capacity, setting.dtype)
-    expected = {
-        "f.points": (panels, setting.d, width),
-        "f.coef": (setting.outputs, slots(capacity, setting.dtype)),
-        "f.born": (capacity,),
-    }
+    expected = made._shapes(setting, capacity)
     panels, width = panel_shape(capacity, np.float64)
     expected |= {name: (panels, capacity, width) for name in _matrices(small)}
     for name, shape in expected.items():  # all that may become large
@@ -462,7 +459,7 @@ def _little(array: np.ndarray) -> np.ndarray:
 
 def _matrices(held: dict[str, np.ndarray]) -> list[str]:
     """Names of the symmetric matrices, a row for every point, laid out like the points."""
-    return [name for name, array in held.items() if array.ndim == 3 and name != "f.points"]
+    return [name for name, array in held.items() if array.ndim == 3 and name.startswith(MATRICES)]
 
 
 def _check_state(learner: Any, most: int) -> None:
@@ -470,8 +467,11 @@ def _check_state(learner: Any, most: int) -> None:
     held = arrays(learner)
     for name, array in held.items():
         _need(array.dtype.kind != "f" or np.isfinite(array).all(), f"its array {name!r} has NaN or infinity")
-    _check_expansion(learner.f, most)
-    _check_points(learner.f)
+    if isinstance(learner.f, Expansion):
+        _check_expansion(learner.f, most)
+        _check_points(learner.f)
+    else:
+        _check_linear(learner.f)
     size = int(learner.f.count[SIZE])
     for name in _matrices(held):
         matrix = np.moveaxis(held[name], 1, 0).reshape(held[name].shape[1], -1)
@@ -495,6 +495,14 @@ def _check_expansion(f: Expansion, most: int) -> None:
     _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has coefficients without a point")
     born = f.born[:size]
     _need(((born >= -1) & (born < seen)).all(), "its points are not from its stream")
+
+
+def _check_linear(f: Linear) -> None:
+    size, _, seen, pause = f.count.tolist()
+    scale, total, rounds = f.lazy.tolist()
+    _need(size == f.coef.shape[1] and 0 <= seen < UNLIMITED and pause == 0, "its counters are not valid")
+    _need(scale > 0 and total >= 0 and 0 <= rounds <= seen and rounds == int(rounds), "its scale is not valid")
+    _need((f.squares >= 0).all(), "its array 'f.squares' has negative numbers")
 
 
 def _check_points(f: Expansion) -> None:

@@ -14,10 +14,8 @@ from ..expansion import ROUNDS, Expansion, insert, shrink
 from ..kernels import Kernel, itself
 from ..losses import Loss, slope
 from ..outputs import Task, aim
+from ..steps import rate_of
 from ..stream import step
-
-SCHEDULES = ("constant", "invsqrt", "pegasos")
-CONSTANT, INVSQRT, PEGASOS = range(3)
 
 
 class OGD(NamedTuple):
@@ -31,14 +29,6 @@ class OGD(NamedTuple):
     reg: float
     radius: float  # of the ball that holds f
     sqnorm: np.ndarray  # (1,) |f|^2, kept when the radius is finite
-
-
-@jit
-def rate_of(schedule, eta, reg, t):
-    """The step size of round t."""
-    if schedule == PEGASOS:
-        return 1.0 / (reg * t)
-    return eta / np.sqrt(t) if schedule == INVSQRT else eta
 
 
 @step.register(OGD)

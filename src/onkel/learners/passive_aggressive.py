@@ -6,10 +6,8 @@ from ..budget import Budget, vacancy
 from ..expansion import Expansion, insert
 from ..kernels import Kernel, itself
 from ..outputs import Task, aim, reach
+from ..steps import PA1, least_change
 from ..stream import step
-
-VARIANTS = ("pa", "pa1", "pa2")
-PA, PA1, PA2 = range(3)
 
 
 class PassiveAggressive(NamedTuple):
@@ -28,9 +26,7 @@ def _(self, rows, t, y, weight, scores):
     loss = gap - task.epsilon
     norm = reach(task) * itself(kernel, rows, t)
     if loss > 0.0 and norm > 0.0:
-        tau = loss / (norm + 0.5 / C) if variant == PA2 else loss / norm
-        if variant == PA1:
-            tau = min(C, tau)
+        tau = least_change(variant, loss, norm, C)
         i = vacancy(budget, f)
         if i >= 0:
             insert(f, i, kernel, rows, t, tau * weight)
