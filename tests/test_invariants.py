@@ -498,6 +498,7 @@ def test_two_prototypes_are_one_binary_model():
     from onkel.budget import never
     from onkel.learners import ogd
     from onkel.learners import passive_aggressive as pa
+    from onkel.steps import PA, PA1
     from onkel.stream import learn
 
     X, y = stream("binary", 120)
@@ -519,8 +520,8 @@ def test_two_prototypes_are_one_binary_model():
     label, index = y.astype(float), (y > 0).astype(float)
     for two, one in (
         (make_ogd(0.2), make_ogd(0.4)),
-        (make_pa(1.0, pa.PA),) * 2,
-        (make_pa(0.2, pa.PA1), make_pa(0.4, pa.PA1)),
+        (make_pa(1.0, PA),) * 2,
+        (make_pa(0.2, PA1), make_pa(0.4, PA1)),
     ):
         many, single = run(two, outputs.MULTICLASS, 2, index), run(one, BINARY, 1, label)
         np.testing.assert_allclose(many[:, 1] - many[:, 0], single[:, 0], atol=1e-10)
