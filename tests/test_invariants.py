@@ -498,7 +498,7 @@ def test_two_prototypes_are_one_binary_model():
     from onkel.budget import never
     from onkel.learners import ogd
     from onkel.learners import passive_aggressive as pa
-    from onkel.steps import PA, PA1
+    from onkel.steps import CONSTANT, PA, PA1
     from onkel.stream import learn
 
     X, y = stream("binary", 120)
@@ -511,7 +511,7 @@ def test_two_prototypes_are_one_binary_model():
 
     def make_ogd(eta):
         return lambda f, task: ogd.OGD(
-            rbf(0.15), task, losses.Loss(losses.HINGE), never(), f, eta, ogd.CONSTANT, 0.0, np.inf, np.zeros(1)
+            rbf(0.15), task, losses.Loss(losses.HINGE), never(), f, eta, CONSTANT, 0.0, np.inf, np.zeros(1)
         )
 
     def make_pa(C, variant):
