@@ -4,18 +4,15 @@ Exact rows leave nothing open: mean and standard deviation agree to the printed 
 setting or the random numbers open: they agree within two standard errors plus 0.3 points.
 """
 
-import os
-import pathlib
 from functools import partial
 
 import numpy as np
 import pytest
-import scipy.io
+import thesis
 from sklearn.base import is_regressor
 
 import onkel
 
-DATA = pathlib.Path(os.environ.get("ONKEL_DATA", pathlib.Path(__file__).parents[2] / "shared" / "data")) / "jmlr16"
 WIDTH = 8.0  # sigma, in all of them
 
 perceptron = partial(onkel.KernelPerceptronRegressor, eta=0.1, epsilon=0.1)
@@ -58,13 +55,9 @@ CLOSE = [  # thesis Tables 4.4, 4.6 and 4.8; (data, estimator, mean, std)
 
 def losses(name, make):
     """One number per stored permutation: the share of wrong labels in %, or the mean squared error."""
-    if not (DATA / f"{name}.mat").exists():
-        pytest.skip(f"{name}.mat is not in the data folder; set ONKEL_DATA to the folder that holds jmlr16/")
-    file = scipy.io.loadmat(DATA / f"{name}.mat")
-    y, X = file["data"][:, 0].astype(float), np.ascontiguousarray(file["data"][:, 1:], float)
-    orders = file["ID_all"] if "ID_all" in file else file["ID_list"]
+    X, y, orders = thesis.read(name)
     out = []
-    for number, order in enumerate(orders.astype(int) - 1):
+    for number, order in enumerate(orders):
         model = make(sigma=WIDTH, random_state=number)
         if is_regressor(model):
             out.append(np.mean((model.learn(X[order], y[order]) - y[order]) ** 2))

@@ -1,5 +1,6 @@
 """Onkel: online kernel learning. Non-linear models from streams, in bounded memory, as scikit-learn estimators."""
 
+from .alignment import IncrementalAlignment, choose_sigma, kernel_alignment
 from .estimators.budget import (
     BOGDClassifier,
     BOGDRegressor,
@@ -53,6 +54,7 @@ __all__ = [
     "FOGDRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
+    "IncrementalAlignment",
     "KernelOGDClassifier",
     "KernelOGDRegressor",
     "KernelPassiveAggressiveClassifier",
@@ -75,6 +77,8 @@ __all__ = [
     "SPARegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "choose_sigma",
+    "kernel_alignment",
     "load",
     "save",
 ]

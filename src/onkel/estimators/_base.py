@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from .. import kernels, losses
 from .._panels import panel_shape, slots
+from ..alignment import MOST, best_sigma, gamma_of, of_classes, of_numbers, sampled
 from ..expansion import PAUSE, ROUNDS, SCALE, SIZE, TOTAL, UNLIMITED, dense_points, empty, with_own_scratch
 from ..state import arrays, transplant
 from ..stream import Model
@@ -32,14 +33,14 @@ class KernelUser(OnlineEstimator):
             _check_poly(X, kernel)
         return X
 
-    def _kernel(self, X: Any) -> Any:
+    def _kernel(self, X: Any, targets: Any, key: int) -> Any:
         if not isinstance(self.kernel, str):
             return self.kernel
         if self.kernel == "linear":
             return kernels.linear()
         if self.kernel == "cosine":
             return kernels.cosine()
-        gamma = self._gamma(X)
+        gamma = self._gamma(X, targets, key)
         if self.kernel == "poly":
             kernel = kernels.poly(gamma, self.coef0, self.degree)
             _check_poly(X, kernel)
@@ -48,17 +49,25 @@ class KernelUser(OnlineEstimator):
             return kernels.sigmoid(gamma, self.coef0)
         return kernels.rbf(gamma) if self.kernel == "rbf" else kernels.laplacian(gamma)
 
-    def _gamma(self, X: Any) -> float:
+    def _gamma(self, X: Any, targets: Any, key: int) -> float:
         if self.sigma is not None and self.kernel in ("rbf", "laplacian"):
-            sigma = float(self.sigma)
-            return 1 / (2 * sigma**2) if self.kernel == "rbf" else 1 / sigma
+            return gamma_of(self.kernel, float(self.sigma))
         if self.gamma == "auto":
             return 1 / X.shape[1]
         if self.gamma == "scale":
             squares = X.multiply(X).mean() if sp.issparse(X) else np.square(X, dtype=np.float64).mean()
             variance = float(squares) - float(X.mean()) ** 2
             return 1 / (X.shape[1] * variance) if variance > 0 else 1.0
+        if isinstance(self.gamma, str):
+            return self._aligned_gamma(X, targets, key)
         return float(self.gamma)
+
+    def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
+        """That whose kernel fits the targets of the first batch best."""
+        rows = sampled(X.shape[0], MOST, key)
+        y, centred = targets[rows], self.gamma == "centred_alignment"
+        T = of_numbers(y) if self._numeric else of_classes(y, max(self._outputs(), 2))
+        return gamma_of(self.kernel, best_sigma(X[rows], T, self.kernel, centred=centred))
 
     @property
     def gamma_(self) -> float:

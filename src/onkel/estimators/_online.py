@@ -71,7 +71,7 @@ class OnlineEstimator(BaseEstimator):
         """Of a learner's arrays that may be large, by name; all else is small when these are. Makes none of them."""
         raise NotImplementedError
 
-    def _kernel(self, X: Any) -> Any:
+    def _kernel(self, X: Any, targets: Any, key: int) -> Any:
         """The kernel, which the first batch may decide."""
         return None
 
@@ -107,7 +107,7 @@ class OnlineEstimator(BaseEstimator):
             targets = self._targets(y, first, classes)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
             if first:
-                self._start(X)
+                self._start(X, targets)
             elif self._parameters() != self._made_with:
                 self._rebuild()
             if X.shape[1] > self._setting.d:
@@ -119,7 +119,7 @@ class OnlineEstimator(BaseEstimator):
             X, y = self._validate(X, y, True)
             targets = self._targets(y, True, None)
             weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            random = self._start(X)
+            random = self._start(X, targets)
             for _ in range(self.n_passes):
                 order = random.permutation(len(targets)) if self.shuffle else slice(None)
                 self._run(_rows(X[order] if self.shuffle else X), targets[order], weights[order])
@@ -176,12 +176,13 @@ class OnlineEstimator(BaseEstimator):
         _check_distances(X)
         return X
 
-    def _start(self, X: Any) -> Any:
+    def _start(self, X: Any, targets: np.ndarray) -> Any:
         """Everything that the first batch decides; returns the source of further randomness."""
         random = check_random_state(self.random_state)
         key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
         d = X.shape[1]
-        self._setting = Setting(self._kernel(X), self._task(), d, self._outputs(), X.dtype.name, key)
+        kernel = self._kernel(X, targets, key)
+        self._setting = Setting(kernel, self._task(), d, self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         self._learner = self._make(self._setting, self._first_capacity(self._setting))
         return random

@@ -51,6 +51,7 @@ def optional(check: Check) -> Check:
 FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
 ANY = Check("anything", lambda x: True)
 KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
+GAMMAS = ("auto", "scale", "alignment", "centred_alignment")
 
 PARAMETERS: dict[str, tuple[str, Check]] = {
     "kernel": (
@@ -61,11 +62,12 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         ),
     ),
     "gamma": (
-        'Kernel coefficient: a number, "auto" (1 / n_features) or "scale" (1 / (n_features * variance of the first '
-        "batch), which depends on how the stream is cut).",
+        'Kernel coefficient: a number, "auto" (1 / n_features), "scale" (1 / (n_features * variance of the first '
+        'batch)), "alignment" or "centred_alignment" (of 25 widths the one whose kernel fits the targets of the first '
+        "batch best, for rbf and laplacian). What looks at the first batch depends on how the stream is cut.",
         Check(
-            'a number above 0, "auto" or "scale"',
-            lambda x: x in ("auto", "scale") if isinstance(x, str) else real(0, over=True).passes(x),
+            "a number above 0 or one of " + ", ".join(map(repr, GAMMAS)),
+            lambda x: x in GAMMAS if isinstance(x, str) else real(0, over=True).passes(x),
         ),
     ),
     "sigma": (

@@ -242,7 +242,7 @@ def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
     """The kernel that the parameters became with the first batch."""
     kernel = _value(value, kinds)
     try:
-        expected = made._kernel(np.zeros((1, 1)))
+        expected = made._kernel(np.eye(2), np.array([1.0, -1.0]), 0)
     except (ValueError, ArithmeticError) as error:
         raise _FlawError(f"its parameters are not valid: {error}") from error
     if isinstance(made.kernel, str) and type(kernel) is own_kernels.Kernel:
