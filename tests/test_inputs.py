@@ -307,6 +307,7 @@ def test_not_fitted():
 INTERRUPTED = """
 import os, signal, threading, time
 import numpy as np, onkel
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells make background jobs, and what they start, ignore it
 rng = np.random.default_rng(0)
 X = rng.normal(size=(400_000, 20)); y = np.sign(rng.normal(size=len(X)))
 model = onkel.KernelPassiveAggressiveClassifier(gamma=1.0).partial_fit(X[:100], y[:100], classes=[-1, 1])
