@@ -184,6 +184,13 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
             "pegasos": {"schedule": "pegasos", "reg": 0.1},
         },
     ),
+    (
+        "nogd",
+        "NOGD",
+        ref.nogd,
+        {"budget": BUDGET, "rank": 5, "reg": 0.01},
+        {"": {}, "late": {"switch": "next_loss", "rank": BUDGET, "schedule": "invsqrt", "average": True}},
+    ),
     ("stoptron", "Stoptron", ref.stoptron, {"budget": BUDGET}, {"": {}}),
     ("rbp", "RBP", ref.rbp, {"budget": BUDGET}, {"": {}}),
     (

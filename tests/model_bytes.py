@@ -27,6 +27,7 @@ ONE_PER_LEARNER = (
     "pa-pa2-regression",
     "duol-binary",
     "krls-regression",
+    "nogd-late-multiclass",
     "budget-perceptron-multiclass",
     "forgetron-greedy-multiclass",
     "projectron++-both-binary",
@@ -64,6 +65,7 @@ def small(n=40, **parameters):
 
 READ_OFF = (
     "n_seen_", "n_support_", "support_", "support_vectors_", "dual_coef_", "intercept_", "coef_", "random_weights_",
+    "components_", "component_indices_", "normalization_", "eigenvalues_", "switched_",
 )  # fmt: skip
 
 

@@ -39,6 +39,7 @@ import onkel
 from onkel.expansion import INSERTED, PAUSE, ROUNDS, SCALE, SEEN, SIZE, TOTAL, UNLIMITED
 from onkel.io.model_files import ENTRIES, ESTIMATORS
 from onkel.learners.forgetron import DAMAGE, UPDATES
+from onkel.nystroem import RANK, READY
 
 
 @pytest.fixture
@@ -383,6 +384,12 @@ def test_numbers_are_finite(name, refuses):
                 assert refuses(sign(document, {**held, key: changed}), f"array '{key}' has NaN or infinity")
 
 
+def recount(document, held):
+    """The document's counters as the arrays have them."""
+    document["n_seen"] = int(held["f.count"][SEEN])
+    document["n_support"] = int(held["f.count"][SIZE]) if "f.points" in held else 0
+
+
 def put(key, where, value):
     """A change of one entry, or of one per support vector."""
 
@@ -438,6 +445,19 @@ STATES = [
     ("forgetron-greedy-binary", put("ledger", UPDATES, -1.0), "state of its Forgetron"),
     ("forgetron-selftuned-binary", put("ledger", DAMAGE, 1e6), "state of its Forgetron"),
     ("bsgd-merging-lookup-binary", put("f.coef", (0, 0), 1e200), "state of its BSGDMerging"),
+    ("fogd-hinge-binary", put("f.count", SIZE, 32), "weights without a feature"),
+    ("fogd-hinge-binary", put("f.count", SIZE, 2**40), COUNTERS),
+    ("nogd-binary", put("f.count", SIZE, 0), COUNTERS),
+    ("nogd-binary", put("f.count", SIZE, 31), "state of its NOGD"),
+    ("nogd-binary", put("f.count", PAUSE, 2), COUNTERS),
+    ("nogd-binary", put("map.count", SIZE, BUDGET + 1), "more landmarks than room"),
+    ("nogd-binary", put("map.count", SIZE, BUDGET - 1), "entries without a point"),
+    ("nogd-binary", put("map.count", RANK, 9), "its rank is not valid"),
+    ("nogd-binary", put("map.count", RANK, -1), "its rank is not valid"),
+    ("nogd-binary", put("map.count", READY, 0), "its rank is not valid"),
+    ("nogd-binary", put("map.count", slice(RANK, None), 0), "entries without a point"),
+    ("nogd-late-binary", put("map.used", (0, 0), 1 << 7), BITS),
+    ("nogd-late-binary", put("map.born", 0, -1), "state of its NOGD"),
     *[
         (name, put("gram.inverse", where, value), reason)
         for name in ("projectron-budget-binary", "bpa-projecting-binary", "krls-bounded-regression")
@@ -458,7 +478,7 @@ STATES = [
 def test_states_that_no_learner_comes_to(name, change, reason, refuses):
     document, held = unpack(file_of(name))
     change(document, held)
-    document["n_seen"], document["n_support"] = held["f.count"][[SEEN, SIZE]].tolist()
+    recount(document, held)
     assert refuses(sign(document, held), reason)
 
 
@@ -591,6 +611,9 @@ ABUSED = (
     "ogd-average-ball-logistic-binary",
     "norma-truncation-regression",
     "duol-binary",
+    "fogd-hinge-multiclass",
+    "nogd-regression",
+    "nogd-late-multiclass",
     "krls-bounded-regression",
     "budget-perceptron-multiclass",
     "budget-perceptron-shrinking-binary",
@@ -614,7 +637,7 @@ def odd(document, held, random):
         array = held[name]
         if array.size:
             array.flat[random.integers(array.size)] = random.choice(np.array(ODD[array.dtype.kind], array.dtype))
-    document["n_seen"], document["n_support"] = held["f.count"][[SEEN, SIZE]].tolist()
+    recount(document, held)
     return sign(document, held)
 
 

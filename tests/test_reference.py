@@ -35,6 +35,13 @@ TRACES = {
     "BPA-P(B=4,C=.8)": (ref.bpa, dict(budget=4, C=0.8, strategy="projecting")),
     "duol(C=1,rho=.1)": (ref.duol, dict(C=1.0, rho=0.1)),
     "krls(nu=.3,target)": (ref.krls, dict(nu=0.3)),
+    **{
+        f"nogd(B=4,k={k},eta=.4,hinge, switch right after buffer full)": (
+            ref.nogd,
+            dict(budget=4, rank=k, loss="hinge", eta=0.4),
+        )
+        for k in (2, 4)
+    },
     # The trace chose among exactly tied coefficients by rounding; ties=0 lets rounding choose here too,
     # so this one row may fail under another arithmetic without anything being wrong.
     "bsgd_merge(B=3,lam=.1)": (ref.bsgd, dict(budget=3, reg=0.1, maintenance="merging", ties=0.0)),
@@ -56,7 +63,7 @@ def test_golden(case):
 
 def test_every_trace_is_used():
     assert {case.split("|")[0] for case in CASES} == set(TRACES)
-    assert len(CASES) == 35
+    assert len(CASES) == 37
 
 
 # ------------------------------------------------------------------ streams for the invariants

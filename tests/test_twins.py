@@ -127,6 +127,13 @@ TRACES = {
     "BPA-P(B=4,C=.8)": (onkel.BPAClassifier, {"budget": 4, "C": 0.8, "strategy": "projecting"}),
     "duol(C=1,rho=.1)": (onkel.DUOLClassifier, {"C": 1.0, "rho": 0.1}),
     "krls(nu=.3,target)": (onkel.KernelRLSRegressor, {"threshold": 0.3}),
+    **{
+        f"nogd(B=4,k={k},eta=.4,hinge, switch right after buffer full)": (
+            onkel.NOGDClassifier,
+            {"budget": 4, "rank": k, "eta": 0.4},
+        )
+        for k in (2, 4)
+    },
     "bsgd_merge(B=3,lam=.1)": (
         onkel.BSGDClassifier,
         {"budget": 3, "reg": 0.1, "maintenance": "merging", "search": "golden"},

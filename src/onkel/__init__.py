@@ -36,7 +36,7 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor
+from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -64,6 +64,8 @@ __all__ = [
     "KernelPerceptronRegressor",
     "KernelRLSRegressor",
     "ModelFileError",
+    "NOGDClassifier",
+    "NOGDRegressor",
     "NORMAClassifier",
     "NORMARegressor",
     "OSKLClassifier",

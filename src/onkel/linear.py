@@ -9,7 +9,8 @@ import numpy as np
 
 from ._jit import jit
 from ._simd import add_times, aligned, dot_from
-from .expansion import ROUNDS, SCALE, TOTAL, shrink
+from .expansion import ROUNDS, SCALE, SIZE, TOTAL, shrink
+from .features import transform
 from .losses import slope
 from .outputs import aim, reach
 from .rows import norm_of
@@ -33,7 +34,7 @@ class Linear(NamedTuple):
     coef: np.ndarray  # (outputs, slots)
     past: np.ndarray  # (outputs, slots) sum of every change times the total before it; no slots when not averaging
     squares: np.ndarray  # (outputs, slots) sum of the squared gradients; no slots but for ADAGRAD
-    count: np.ndarray  # [slots, updates, rounds seen, pause]
+    count: np.ndarray  # [slots in use, 0, rounds seen, pause]
     lazy: np.ndarray  # [scale, total, rounds]
     scratch: Scratch
 
@@ -80,9 +81,18 @@ def weights(f):
 
 
 @jit(inline=True)
+def ahead(map, f, rows, t, start, stop):
+    """Leave in the scratch the features of row t, worked out for a chunk of the rows start..stop-1 at a time."""
+    stride, place = f.count[SIZE], (t - start) % CHUNK
+    if place == 0:
+        transform(map, rows, t, min(t + CHUNK, stop), f.scratch.z, stride)
+    f.scratch.at[0] = place * stride
+
+
+@jit(inline=True)
 def predict(f, scores, t):
     """scores[t, r] = f_r(z) for the features at hand and, when averaging, the mean of all models so far."""
-    z, at, n = f.scratch.z, f.scratch.at[0], f.coef.shape[1]
+    z, at, n = f.scratch.z, f.scratch.at[0], f.count[SIZE]
     for r in range(f.coef.shape[0]):
         product = dot_from(f.coef, r, z, at, n)
         scores[t, r] = f.lazy[SCALE] * product
@@ -94,7 +104,7 @@ def predict(f, scores, t):
 @jit
 def walk(f, step):
     """f <- f + step * move z."""
-    z, at, n = f.scratch.z, f.scratch.at[0], f.coef.shape[1]
+    z, at, n = f.scratch.z, f.scratch.at[0], f.count[SIZE]
     for r in range(f.coef.shape[0]):
         factor = step / f.lazy[SCALE] * f.scratch.move[r]
         if factor != 0.0:
@@ -135,7 +145,7 @@ def adapt(f, rule, push):
         pull = push * f.scratch.move[r]
         if pull == 0.0 and rule.reg == 0.0:
             continue
-        for i in range(f.coef.shape[1]):
+        for i in range(f.count[SIZE]):
             down = rule.reg * f.coef[r, i] - pull * z[at + i]
             f.squares[r, i] += down * down
             change = -rule.eta * down / (np.sqrt(f.squares[r, i]) + 1e-8)
@@ -148,6 +158,6 @@ def adapt(f, rule, push):
 def correct(f, rule, task, loss, weight):
     """The least change that mends the loss (Crammer et al., JMLR 7, 2006)."""
     at = f.scratch.at[0]
-    norm = reach(task) * norm_of(f.scratch.z, at, at + f.coef.shape[1])
+    norm = reach(task) * norm_of(f.scratch.z, at, at + f.count[SIZE])
     if loss > 0.0 and norm > 0.0:
         walk(f, least_change(rule.kind - FIRST_PA, loss, norm, rule.C) * weight)

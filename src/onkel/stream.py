@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 from ._jit import generic, jit
 from .expansion import PAUSE, ROUNDS, SCALE, SEEN, TOTAL, Expansion, average, predict
 
-ROOM, INTERLUDE = 1, 2  # why a learner pauses: room for the next example; Python's help before this one is learnt
+ROOM, INTERLUDE = 1, 2  # why a learner pauses: Python's help (room, say) before the next example, or before this one
 
 
 class Model(NamedTuple):
@@ -58,12 +58,20 @@ def learn(learner, rows, y, weights, scores, start, stop):
             if f.count[PAUSE] == INTERLUDE:
                 f.lazy[ROUNDS] -= 1.0
                 f.lazy[TOTAL] = total
+                if averaged:
+                    report_mean(f, t, scores)
                 return t
         if averaged:
-            for r in range(scores.shape[1]):
-                scores[t, r] = f.scratch.mean[r]
+            report_mean(f, t, scores)
         f.count[SEEN] += 1
     return stop
+
+
+@jit
+def report_mean(f, t, scores):
+    """scores[t] = the averaged scores that `look` left."""
+    for r in range(scores.shape[1]):
+        scores[t, r] = f.scratch.mean[r]
 
 
 @jit
@@ -73,5 +81,4 @@ def score(learner, rows, scores):
     for t in range(scores.shape[0]):
         glance(learner, rows, t, 0, scores.shape[0], scores)
         if f.past.shape[1] > 0:
-            for r in range(scores.shape[1]):
-                scores[t, r] = f.scratch.mean[r]
+            report_mean(f, t, scores)

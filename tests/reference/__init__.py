@@ -2,7 +2,7 @@
 
 from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, rbf, sigmoid
 from .dual import duol, krls
-from .features import fogd
+from .features import fogd, nogd
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
@@ -33,6 +33,7 @@ __all__ = [
     "krls",
     "laplacian",
     "linear",
+    "nogd",
     "norma",
     "oskl",
     "passive_aggressive",

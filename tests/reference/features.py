@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import LinearModel, online, slope
+from .common import LinearModel, judge, online, slope
 
 
 def fourier_features(frequencies):
@@ -15,11 +15,12 @@ def fourier_features(frequencies):
     return features
 
 
-def linear_rule(model, task, *, rule, loss, eta, schedule, reg, C, epsilon):
-    """What one round does to a linear model: a function of the round."""
-    squares = np.zeros_like(model.weights)
+def linear_rule(task, *, rule, loss, eta, schedule, reg, C, epsilon):
+    """What one round does to a linear model: a function of the model and the round."""
+    squares = 0.0
 
-    def learn(at):
+    def learn(model, at):
+        nonlocal squares
         z = model.features(at.x)
         if rule in ("pa", "pa1", "pa2"):
             if at.loss > 0:
@@ -31,7 +32,7 @@ def linear_rule(model, task, *, rule, loss, eta, schedule, reg, C, epsilon):
         gradient = -push * np.outer(at.direction, z)
         if rule == "adagrad":
             gradient = gradient + reg * model.weights
-            squares[...] += gradient**2
+            squares = squares + gradient**2
             model.weights = model.weights - eta * gradient / (np.sqrt(squares) + 1e-8)
             return
         step = {"constant": eta, "invsqrt": eta / np.sqrt(at.t)}.get(schedule)
@@ -65,5 +66,102 @@ def fogd(
     d = X.shape[1]
     frequencies = kernel.frequency(draw.stream(0, n_components * d)).reshape(d, n_components).T
     model = LinearModel(fourier_features(frequencies), 2 * n_components, outputs)
-    learn = linear_rule(model, task, rule=rule, loss=loss, eta=eta, schedule=schedule, reg=reg, C=C, epsilon=epsilon)
+    step = linear_rule(task, rule=rule, loss=loss, eta=eta, schedule=schedule, reg=reg, C=C, epsilon=epsilon)
+    return online(lambda at: step(model, at), model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
+class TwoStages:
+    """sum_i a_i k(x_i, x) until `matrix` is set, then w.z(x) with z(x) = matrix k(S, x); copies switch together."""
+
+    def __init__(self, kernel, outputs):
+        self.kernel, self.bias = kernel, np.zeros(outputs)
+        self.stage = {"points": [], "matrix": None}
+        self.coef, self.own = [], None  # those of the points; the weights that the second stage made of them
+
+    @property
+    def switched(self):
+        return self.stage["matrix"] is not None
+
+    @property
+    def features(self):
+        """The map of the second stage."""
+        points, M = self.stage["points"], self.stage["matrix"]
+        return lambda x: M @ np.array([self.kernel(p, x) for p in points])
+
+    @property
+    def weights(self):
+        """The best approximation of the kernel model: min |w'M - a|."""
+        a = np.array(self.coef).reshape(-1, len(self.bias)).T
+        if not self.switched:
+            return a
+        if self.own is None:
+            full = np.pad(a, ((0, 0), (0, len(self.stage["points"]) - a.shape[1])))
+            self.own = full @ np.linalg.pinv(self.stage["matrix"])
+        return self.own
+
+    @weights.setter
+    def weights(self, w):
+        self.own = w
+
+    def __call__(self, x):
+        if self.switched:
+            return self.weights @ self.features(x)
+        return sum((a * self.kernel(p, x) for a, p in zip(self.coef, self.stage["points"])), np.zeros(len(self.bias)))
+
+    def copy(self):
+        """A snapshot, which will be switched when the model is."""
+        twin = TwoStages(self.kernel, len(self.bias))
+        twin.stage, twin.coef, twin.own = self.stage, list(self.coef), self.own
+        return twin
+
+    def switch(self, rank):
+        """Features from the largest eigenvalues of the points' Gram matrix."""
+        points = self.stage["points"]
+        values, V = np.linalg.eigh(np.array([[self.kernel(p, q) for q in points] for p in points]))
+        order = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-10 * values.max()]
+        V = V[:, order] * np.sign([V[np.abs(V[:, i]).argmax(), i] for i in order])
+        self.stage["matrix"] = np.diag(values[order] ** -0.5) @ V.T
+
+
+def nogd(
+    X,
+    y,
+    kernel,
+    task,
+    outputs=1,
+    *,
+    budget,
+    rank,
+    loss,
+    switch="full",
+    eta=0.2,
+    schedule="constant",
+    reg=0.0,
+    epsilon=0.0,
+    average=False,
+    weights=None,
+    draw=None,
+):
+    """Lu, Hoi, Wang, Zhao & Liu, Large scale online kernel learning, 2016, Algorithm 2."""
+    model = TwoStages(kernel, outputs)
+    rank = budget // 5 if rank is None else rank
+    step = linear_rule(task, rule="gradient", loss=loss, eta=eta, schedule=schedule, reg=reg, C=1, epsilon=epsilon)
+
+    def learn(at):
+        if not model.switched and len(model.coef) == budget and slope(task, loss, at.gap, epsilon) != 0:
+            model.switch(rank)
+            verdict = judge(task, at.y, model(at.x), epsilon)
+            at = at._replace(**verdict._asdict())
+        if model.switched:
+            step(model, at)
+            return
+        rate = {"constant": eta, "invsqrt": eta / np.sqrt(at.t), "pegasos": 1 / ((reg or 1) * at.t)}[schedule]
+        model.coef = [(1 - rate * reg) * a for a in model.coef]
+        push = slope(task, loss, at.gap, epsilon)
+        if push != 0:
+            model.coef.append(rate * at.weight * push * at.direction)
+            model.stage["points"].append(np.array(at.x))
+        if len(model.coef) == budget and switch == "full":
+            model.switch(rank)
+
     return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)

@@ -47,7 +47,6 @@ class OnlineEstimator(BaseEstimator):
 
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
     _numeric: ClassVar[bool] = False
-    _constant: ClassVar[tuple[str, ...]] = ()  # beginnings of the names of arrays that no update changes
 
     # What a learner's own class says.
 
@@ -79,7 +78,7 @@ class OnlineEstimator(BaseEstimator):
         """Raise a ValueError for parameters that do not go together."""
 
     def _make_room(self) -> None:
-        """What a learner waits for that paused until it has room."""
+        """What a learner waits for that paused before the next example: room, in most."""
         raise NotImplementedError
 
     def _interlude(self, rows: Any, t: int) -> None:
@@ -97,6 +96,10 @@ class OnlineEstimator(BaseEstimator):
     def _reader(self, d: int) -> Any:
         """What predicts rows of d features, with work space of its own: others may use the learner meanwhile."""
         raise NotImplementedError
+
+    def _constant(self) -> tuple[str, ...]:
+        """Beginnings of the names of arrays that no update to come changes."""
+        return ()
 
     # One batch.
 
@@ -240,7 +243,7 @@ class OnlineEstimator(BaseEstimator):
 
     def _saved(self) -> dict[str, np.ndarray]:
         """Copies of all that a batch may change."""
-        return {name: a.copy() for name, a in arrays(self._learner).items() if not name.startswith(self._constant)}
+        return {name: a.copy() for name, a in arrays(self._learner).items() if not name.startswith(self._constant())}
 
     def _undo(self, learner: Any, saved: dict[str, np.ndarray]) -> None:
         """Write the copies back."""
@@ -250,7 +253,7 @@ class OnlineEstimator(BaseEstimator):
 
     def _finite(self) -> bool:
         """Whether all numbers that a batch may change are finite; points are."""
-        passed = ("f.points", *self._constant)
+        passed = ("f.points", *self._constant())
         held = arrays(self._learner).items()
         return all(np.isfinite(a).all() for name, a in held if a.dtype.kind == "f" and not name.startswith(passed))
 

@@ -83,6 +83,11 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
     ),
+    "rank": ("Most eigenvectors kept (paper: k); None for a fifth of the budget.", whole(1)),
+    "switch": (
+        "When features take over: after the example that fills the budget, or at the next one that has a loss.",
+        one_of("full", "next_loss"),
+    ),
     "max_dictionary": ("Most points in the dictionary (paper: M); None for no bound.", whole(1)),
     "loss": ("The loss that is descended.", ANY),
     "eta": ("Step size (paper: eta).", real(0, over=True)),

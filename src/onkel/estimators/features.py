@@ -4,9 +4,23 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from .._panels import slots
+from ..expansion import PAUSE, SIZE
 from ..features import fourier, fourier_shape, fourier_slots, frequencies, frequencies_of
 from ..learners.featured import Featured
+from ..learners.nogd import MOMENTS, NOGD
 from ..linear import RULES, Rule, linear, weights, with_own_scratch
+from ..nystroem import (
+    RANK,
+    READY,
+    landmarks_of,
+    matrix_of,
+    nystroem,
+    nystroem_shapes,
+    switch,
+    with_own_work,
+)
+from ..state import arrays, transplant
 from ..steps import SCHEDULES
 from ._base import KernelUser, loss_of
 from ._online import OnlineClassifier, OnlineRegressor, Setting
@@ -18,20 +32,18 @@ class _LinearRule(KernelUser):
     """What every linear learner on features takes and shows."""
 
     loss: Any
-    rule: Any
     eta: Any
     schedule: Any
     reg: Any
-    C: Any
     average: Any
 
     def _rule(self) -> Rule:
-        schedule = SCHEDULES.index(self.schedule)
-        return Rule(RULES.index(self.rule), float(self.eta), schedule, float(self.reg), float(self.C))
+        rule, C = RULES.index(getattr(self, "rule", "gradient")), float(getattr(self, "C", 1.0))
+        return Rule(rule, float(self.eta), SCHEDULES.index(self.schedule), float(self.reg), C)
 
     def _linear(self, s: Setting, n: int) -> Any:
-        dtype = np.dtype(s.dtype)
-        return linear(n, s.outputs, dtype, average=self.average, adagrad=self.rule == "adagrad")
+        adagrad = getattr(self, "rule", "gradient") == "adagrad"
+        return linear(n, s.outputs, np.dtype(s.dtype), average=self.average, adagrad=adagrad)
 
     def _check(self) -> None:
         if self.schedule == "pegasos" and not self.reg > 0:
@@ -46,25 +58,26 @@ class _LinearRule(KernelUser):
 
 
 class _FOGD(_LinearRule):
-    _constant: ClassVar[tuple[str, ...]] = ("map.",)
     n_components: Any
 
-    def _map(self, s: Setting) -> Any:
-        return fourier(frequencies(s.kernel, int(self.n_components), s.d, s.key), s.dtype)
+    def _constant(self) -> tuple[str, ...]:
+        return ("map.",)
+
+    def _map(self, s: Setting, n: int) -> Any:
+        return fourier(frequencies(s.kernel, n, s.d, s.key), s.dtype)
 
     def _make(self, s: Setting, capacity: int) -> Any:
-        f = self._linear(s, fourier_slots(self.n_components))
-        return Featured(self._map(s), s.task, loss_of(self), self._rule(), f)
+        f = self._linear(s, fourier_slots(capacity))
+        return Featured(self._map(s, capacity), s.task, loss_of(self), self._rule(), f)
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        n = fourier_slots(self.n_components)
-        return {"map.weights": fourier_shape(self.n_components, s.d, s.dtype), "f.coef": (s.outputs, n)}
+        return {"map.weights": fourier_shape(capacity, s.d, s.dtype), "f.coef": (s.outputs, fourier_slots(capacity))}
 
     def _most(self) -> int:
         return int(self.n_components)
 
     def _widened(self, learner: Any, d: int) -> Any:
-        return learner._replace(map=self._map(self._setting._replace(d=d)))
+        return learner._replace(map=self._map(self._setting._replace(d=d), learner.map.n))
 
     def _work(self, learner: Any) -> int:
         return int(learner.map.n * (learner.map.weights.shape[1] + 16))
@@ -116,3 +129,127 @@ class FOGDRegressor(OnlineRegressor, _FOGD):
     epsilon: float = 0.1
     average: bool = False
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": ("rbf", "laplacian")}
+
+
+class _NOGD(_LinearRule):
+    budget: Any
+    rank: Any
+    switch: Any
+
+    def _rank(self, capacity: int) -> int:
+        """The largest rank: by default a fifth of the budget, as in the paper."""
+        return min(capacity, max(1, int(self.budget) // 5 if self.rank is None else int(self.rank)))
+
+    def _map(self, s: Setting, capacity: int) -> Any:
+        return nystroem(s.kernel, capacity, self._rank(capacity), s.d, np.dtype(s.dtype))
+
+    def _make(self, s: Setting, capacity: int) -> Any:
+        f = self._linear(s, slots(capacity, s.dtype))
+        moment = MOMENTS.index(self.switch)
+        return NOGD(self._map(s, capacity), s.task, loss_of(self), self._rule(), moment, f)
+
+    def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        points, matrix = nystroem_shapes(capacity, self._rank(capacity), s.d, s.dtype)
+        coef = (s.outputs, slots(capacity, s.dtype))
+        return {"map.points": points, "map.matrix": matrix, "map.born": (capacity,), "f.coef": coef}
+
+    def _most(self) -> int:
+        return int(self.budget)
+
+    def _check(self) -> None:
+        super()._check()
+        if self.rank is not None and not self.rank <= self.budget:
+            raise ValueError(f"rank must be at most budget, {self.budget}: there are no more eigenvectors.")
+
+    def _constant(self) -> tuple[str, ...]:
+        return ("map.",) if self.switched_ else ()
+
+    def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        scores = super()._run(rows, targets, weights)
+        if self._learner.f.count[PAUSE]:  # the last example of the batch filled the budget
+            self._make_room()
+        return scores
+
+    def _make_room(self) -> None:
+        switch(self._learner.map, self._learner.f, self._rank(self._capacity()))
+
+    def _interlude(self, rows: Any, t: int) -> None:
+        self._make_room()
+
+    def _widened(self, learner: Any, d: int) -> Any:
+        map = self._map(self._setting._replace(d=d), self._capacity())
+        return learner._replace(map=transplant(map, arrays(learner.map)))
+
+    def _work(self, learner: Any) -> int:
+        map = learner.map
+        return int(map.count[SIZE] + 16) * int(map.points.shape[1] + 16 + map.count[RANK])
+
+    def _reader(self, d: int) -> Any:
+        learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
+        return learner._replace(map=with_own_work(learner.map), f=with_own_scratch(learner.f))
+
+    @property
+    def switched_(self) -> bool:
+        """Whether the model is a linear one on features by now, and no longer a kernel model."""
+        self._fitted()
+        return bool(self._learner.map.count[READY])
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The landmarks: the first examples that were learnt, (n_landmarks, n_features)."""
+        self._fitted()
+        return np.array(landmarks_of(self._learner.map))
+
+    @property
+    def component_indices_(self) -> np.ndarray:
+        """Positions of the landmarks in the stream, counted from 0."""
+        self._fitted()
+        return np.array(self._learner.map.born[: self._learner.map.count[SIZE]])
+
+    @property
+    def normalization_(self) -> np.ndarray:
+        """From kernel values to features, (rank, n_landmarks); no rows before the switch."""
+        self._fitted()
+        return np.array(matrix_of(self._learner.map))
+
+    @property
+    def eigenvalues_(self) -> np.ndarray:
+        """The largest eigenvalues of the landmarks' Gram matrix, descending; none before the switch."""
+        return np.array(1 / np.square(self.normalization_, dtype=np.float64).sum(axis=1))
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights that predictions use: of the landmarks' kernel values or, after the switch, of the features."""
+        w, count = weights(self._fitted()), self._learner.map.count
+        return np.array(w[:, : count[RANK if count[READY] else SIZE]].astype(self._setting.dtype))
+
+
+@estimator
+class NOGDClassifier(OnlineClassifier, _NOGD):
+    """NOGD: online gradient descent on Nystroem features (Lu, Hoi, Wang, Zhao & Liu 2016)."""
+
+    budget: int = 100
+    rank: int | None = None
+    loss: str = "hinge"
+    switch: str = "full"
+    eta: float = 0.2
+    schedule: str = "constant"
+    reg: float = 0.0
+    average: bool = False
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": CLASSIFIER_LOSSES}
+
+
+@estimator
+class NOGDRegressor(OnlineRegressor, _NOGD):
+    """NOGD for numbers: online gradient descent on Nystroem features (Lu, Hoi, Wang, Zhao & Liu 2016)."""
+
+    budget: int = 100
+    rank: int | None = None
+    loss: str = "squared"
+    switch: str = "full"
+    eta: float = 0.1
+    schedule: str = "constant"
+    reg: float = 0.0
+    epsilon: float = 0.1
+    average: bool = False
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}

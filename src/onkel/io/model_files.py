@@ -23,16 +23,19 @@ import numpy as np
 import safetensors.numpy
 
 from .. import kernels as own_kernels
-from .._panels import panel_shape
+from .._panels import padded, panel_shape
 from ..estimators import budget, exact, features
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
-from ..expansion import SIZE, UNLIMITED, Expansion
+from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
+from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
+from ..learners.nogd import FULL, NOGD
 from ..linear import Linear
+from ..nystroem import Nystroem
 from ..outputs import BINARY
 from ..state import arrays
 
@@ -500,12 +503,23 @@ def _check_expansion(f: Expansion, most: int) -> None:
 def _check_linear(f: Linear) -> None:
     size, _, seen, pause = f.count.tolist()
     scale, total, rounds = f.lazy.tolist()
-    _need(size == f.coef.shape[1] and 0 <= seen < UNLIMITED and pause == 0, "its counters are not valid")
+    _need(0 < size <= f.coef.shape[1] and 0 <= seen < UNLIMITED and pause == 0, "its counters are not valid")
     _need(scale > 0 and total >= 0 and 0 <= rounds <= seen and rounds == int(rounds), "its scale is not valid")
     _need((f.squares >= 0).all(), "its array 'f.squares' has negative numbers")
+    _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has weights without a feature")
 
 
-def _check_points(f: Expansion) -> None:
+def _check_nystroem(map: Nystroem) -> None:
+    size, rank, ready = map.count.tolist()
+    capacity, most = len(map.born), map.matrix.shape[0] * map.matrix.shape[2]
+    _need(0 <= size <= capacity, "it has more landmarks than room for them")
+    _need((0 <= rank <= min(size, most) and ready == 1) or rank == ready == 0, "its rank is not valid")
+    matrix = np.moveaxis(map.matrix, 1, 2).reshape(-1, capacity)
+    _need(not matrix[rank:].any() and not matrix[:, size:].any(), "its array 'map.matrix' has entries without a point")
+    _check_points(map)
+
+
+def _check_points(f: Expansion | Nystroem) -> None:
     """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
     capacity, d = len(f.born), f.points.shape[1]
     beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
@@ -541,9 +555,27 @@ def _slack_left(learner: Forgetron, size: int) -> bool:
     return bool(learner.ledger[UPDATES] >= 0 and slack > 0)
 
 
+def _all_features_used(learner: Featured, size: int) -> bool:
+    return bool(size == learner.f.coef.shape[1])
+
+
+def _stage_agrees(learner: NOGD, size: int) -> bool:
+    """The features of a stage fill the slots in use; a first stage that should have ended would write beyond them."""
+    map, f = learner.map, learner.f
+    _check_nystroem(map)
+    landmarks, rank, ready = map.count.tolist()
+    stored = map.born[:landmarks]
+    complete = landmarks == len(map.born)
+    right_stage = complete if ready else not complete or learner.moment != FULL
+    width = padded(max(rank, 1)) if ready else f.coef.shape[1]
+    return bool(right_stage and size == width and ((stored >= 0) & (stored < f.count[SEEN])).all())
+
+
 RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
     BSGDMerging: _squares_finite,
+    Featured: _all_features_used,
     Forgetron: _slack_left,
+    NOGD: _stage_agrees,
 }

@@ -2,8 +2,7 @@
 
 from typing import Any, NamedTuple
 
-from ..features import transform
-from ..linear import CHUNK, Linear, Rule, improve, predict
+from ..linear import Linear, Rule, ahead, improve, predict
 from ..losses import Loss
 from ..outputs import Task
 from ..stream import look, step
@@ -19,13 +18,8 @@ class Featured(NamedTuple):
 
 @look.register(Featured)
 def _(self, rows, t, start, stop, scores):
-    map, _, _, _, f = self
-    stride = f.coef.shape[1]
-    place = (t - start) % CHUNK
-    if place == 0:
-        transform(map, rows, t, min(t + CHUNK, stop), f.scratch.z, stride)
-    f.scratch.at[0] = place * stride
-    predict(f, scores, t)
+    ahead(self.map, self.f, rows, t, start, stop)
+    predict(self.f, scores, t)
 
 
 @step.register(Featured)

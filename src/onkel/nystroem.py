@@ -1,0 +1,201 @@
+"""Nystroem features: z(x) = M k(S, x) for landmarks S, a kernel row and a small product per example.
+
+From the eigenvalues and eigenvectors of the landmarks' Gram matrix K = V diag(l) V', the largest ones, comes
+M = diag(l)^(-1/2) V': then <z(x), z(x')> is the best approximation of k(x, x') of that rank on the landmarks
+(Williams & Seeger, NIPS 2000).
+
+While there is no M, the kernel values k(S, x) themselves are the features: a model on them is a kernel model, and what
+M makes of it is one product of its coefficients.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.linalg
+
+from ._jit import jit
+from ._panels import padded, panel_dots, panel_shape, slots
+from ._simd import aligned
+from .expansion import PAUSE, SEEN, SIZE
+from .features import transform
+from .kernels import against, measure
+from .linear import ahead
+from .rows import Dense, store
+
+RANK, READY = 1, 2  # beside SIZE, in a map's count
+
+
+class Work(NamedTuple):
+    k: np.ndarray  # (slots,) k(x, landmarks)
+
+
+class Nystroem(NamedTuple):
+    kernel: Any
+    points: np.ndarray  # (panels, d, width) the landmarks
+    used: np.ndarray  # as in an Expansion
+    norms: np.ndarray  # (slots,)
+    born: np.ndarray  # (capacity,) positions in the stream
+    matrix: np.ndarray  # (panels, capacity, width) M, laid out like points: row i, lane r is M[r, i]
+    count: np.ndarray  # [landmarks, rank, whether there is an M]
+    scratch: Work
+
+
+def nystroem_shapes(capacity, rank, d, dtype):
+    """Of the arrays `points` and `matrix`."""
+    (panels, width), (more, broad) = panel_shape(capacity, dtype), panel_shape(rank, dtype)
+    return (panels, d, width), (more, capacity, broad)
+
+
+def nystroem(kernel, capacity, rank, d, dtype):
+    """A map with room for `capacity` landmarks, of a rank up to `rank`."""
+    points, matrix = nystroem_shapes(capacity, rank, d, dtype)
+    n = slots(capacity, dtype)
+    return Nystroem(
+        kernel,
+        points=aligned(points, dtype),
+        used=np.zeros((capacity, -(-d // 64)), np.uint64),
+        norms=aligned(n, dtype),
+        born=np.zeros(capacity, np.int64),
+        matrix=aligned(matrix, dtype),
+        count=np.zeros(3, np.int64),
+        scratch=Work(aligned(n, dtype)),
+    )
+
+
+def with_own_work(map):
+    """The same map with work space of its own."""
+    return map._replace(scratch=Work(aligned(len(map.scratch.k), map.scratch.k.dtype)))
+
+
+def landmarks_of(map):
+    """The landmarks as an array (size, d)."""
+    d = map.points.shape[1]
+    return np.moveaxis(map.points, 1, 2).reshape(-1, d)[: map.count[SIZE]].copy()
+
+
+def matrix_of(map):
+    """M, (rank, size)."""
+    flat = np.moveaxis(map.matrix, 1, 2).reshape(-1, map.matrix.shape[1])
+    return flat[: map.count[RANK], : map.count[SIZE]].copy()
+
+
+@transform.register(Nystroem)
+def _(map, rows, first, last, z, stride):
+    kernel, points, _, norms, _, matrix, count, scratch = map
+    n, rank, width, k = count[SIZE], count[RANK], matrix.shape[2], scratch.k
+    for t in range(first, last):
+        against(kernel, rows, t, points, norms, n, k)
+        at = (t - first) * stride
+        for p in range((rank + width - 1) // width):
+            panel_dots(k, k, 0, n, matrix, p, min(width, rank - p * width), z, at)
+        for i in range(at + rank, at + stride):
+            z[i] = 0
+
+
+# Landmarks, and the matrix that follows from them.
+
+
+@jit
+def join(map, rows, t, position):
+    """Make row t, number `position` of the stream, the next landmark; returns its slot."""
+    i = map.count[SIZE]
+    store(rows, t, map.points, map.used, i)
+    map.norms[i] = measure(map.kernel, rows, t)
+    map.born[i] = position
+    map.count[SIZE] = i + 1
+    return i
+
+
+@jit
+def cross(map, rows, out):
+    """out[t, i] = k(row t, landmark i)."""
+    for t in range(out.shape[0]):
+        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], map.scratch.k)
+        for i in range(out.shape[1]):
+            out[t, i] = map.scratch.k[i]
+
+
+def gram_of(map):
+    """The landmarks' Gram matrix."""
+    points = landmarks_of(map)
+    K = np.empty((len(points), len(points)))
+    cross(map, Dense(points), K)
+    return (K + K.T) / 2
+
+
+def spectrum(K, rank, dtype):
+    """The largest eigenvalues of a Gram matrix, `rank` at most, and a column for the eigenvector of each.
+
+    They descend; those that are 0 but for rounding are left out. The largest entry of each eigenvector is positive.
+    """
+    n = len(K)
+    values, vectors = scipy.linalg.eigh(K, subset_by_index=(max(n - rank, 0), n - 1))
+    least = 1e-10 if dtype == np.float64 else 1e-6
+    kept = [i for i in range(len(values))[::-1] if values[i] > max(least * values[-1], 0)]
+    values, vectors = values[kept], vectors[:, kept]
+    largest = np.abs(vectors).argmax(axis=0)
+    return values, vectors * np.sign(vectors[largest, range(len(kept))])
+
+
+def set_matrix(map, matrix):
+    """M = matrix, (rank, size)."""
+    rank, size = matrix.shape
+    width = map.matrix.shape[2]
+    map.matrix[...] = 0
+    for r in range(rank):
+        map.matrix[r // width, :size, r % width] = matrix[r]
+    map.count[RANK], map.count[READY] = rank, 1
+
+
+# Learning in two stages: a kernel model until the landmarks are complete, then a linear one on the features they give.
+
+
+@jit
+def present(map, f, rows, t, start, stop):
+    """Leave in f's scratch the features of row t: the kernel values of the first stage, or z of the second."""
+    if map.count[READY]:
+        ahead(map, f, rows, t, start, stop)
+    else:
+        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], f.scratch.z)
+        f.scratch.at[0] = 0
+
+
+@jit
+def stand_alone(map, f, rows, t):
+    """Make row t a landmark, in the first stage, and its own kernel values those of the row: only itself.
+
+    A step on these features is the insertion of k(x, .) into the kernel model.
+    """
+    z = f.scratch.z
+    for i in range(f.count[SIZE]):
+        z[i] = 0
+    f.scratch.at[0] = 0
+    z[join(map, rows, t, f.count[SEEN])] = 1
+
+
+@jit
+def complete(map):
+    """Whether there is no room for a further landmark."""
+    return map.count[SIZE] == map.born.shape[0]
+
+
+def change_features(f, matrix):
+    """Weights w become w @ matrix, (old features, new ones), and so does what the average knows of their past."""
+    old, new = matrix.shape
+    for weights in (f.coef, f.past):
+        if weights.shape[1] > 0:
+            w = weights[:, :old] @ matrix
+            weights[...] = 0
+            weights[:, :new] = w
+    f.count[SIZE] = padded(max(new, 1))
+
+
+def switch(map, f, rank):
+    """From kernel values to the features of the `rank` largest eigenvalues, carrying the model over.
+
+    w = diag(l)^(1/2) V' a makes <w, z(x)> the kernel model a'k(S, x) itself, or its best approximation of that rank.
+    """
+    values, vectors = spectrum(gram_of(map), rank, map.points.dtype)
+    change_features(f, vectors * np.sqrt(values))
+    set_matrix(map, (vectors / np.sqrt(values)).T)
+    f.count[PAUSE] = 0
