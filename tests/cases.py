@@ -19,6 +19,13 @@ BUDGET = 13
 RBF = {"kernel": "rbf", "gamma": 0.15}
 POLY = {"kernel": "poly", "gamma": 0.2, "coef0": 1.0, "degree": 2}
 LAPLACIAN = {"kernel": "laplacian", "gamma": 0.3}
+SEVERAL = [
+    onkel.kernels.rbf(0.15),
+    onkel.kernels.laplacian(0.3),
+    onkel.kernels.rbf(0.6),
+    onkel.kernels.poly(0.2, 1.0, 2),
+]
+WORDS = ("kernel", "gamma", "sigma", "degree", "coef0")
 KERNELS = {"rbf": RBF, "poly": POLY, "laplacian": LAPLACIAN}  # a second one beside rbf, whichever the learner takes
 
 
@@ -38,8 +45,9 @@ class Case:
         return self.name
 
     def make(self, **overrides: Any) -> Any:
-        """A fresh estimator."""
-        return self.estimator(**{**self.params, **overrides})
+        """A fresh estimator; what would choose its one kernel is left out where it has several."""
+        params, known = {**self.params, **overrides}, self.estimator._get_param_names()
+        return self.estimator(**{name: value for name, value in params.items() if name in known or name not in WORDS})
 
     @property
     def outputs(self) -> int:
@@ -53,7 +61,7 @@ class Case:
     @property
     def stores(self) -> bool:
         """Whether the model is made of support vectors, not of random features."""
-        return issubclass(self.estimator, KernelEstimator)
+        return issubclass(self.estimator, KernelEstimator) or self.params.get("component") in ("perceptron", "rbp")
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -64,6 +72,8 @@ class Case:
         """Whether the learner has this kernel; merging is for the Gaussian one."""
         if self.params.get("maintenance") == "merging":
             return kernel == "rbf"
+        if "kernels" in self.params:
+            return kernel == "rbf"  # it has its own
         return kernel in self.estimator._choices.get("kernel", (kernel,))
 
     def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
@@ -265,6 +275,17 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         {"G": 2.0},
         {**LOSSES, "last": {"average": False}, "hard-budget": {"budget": BUDGET}},
     ),
+    (
+        "multi-kernel",
+        "MultiKernel",
+        ref.multi_kernel,
+        {"kernels": SEVERAL, "eta": 0.3, "discount": 0.8, "smoothing": 0.05, "budget": BUDGET, "share": True},
+        {
+            "stochastic": {"component": "rbp", "update": "stochastic", "combination": "stochastic"},
+            "fogd": {"component": "fogd", "kernels": SEVERAL[:3], "n_components": 37, "weighting": "loss"},
+            "nogd": {"component": "nogd"},
+        },
+    ),
 ]
 
 # What the twins call parameters of another name.
@@ -307,6 +328,7 @@ def _cases() -> list[Case]:
                 if not _applies(estimator, own):
                     continue
                 params = {**RBF, "random_state": 0, **common, **own}
+                params = {name: value for name, value in params.items() if name in estimator._get_param_names()}
                 configured = estimator(**params)
                 softmax = task == MULTICLASS and getattr(configured, "loss", "") == "logistic" and configured._softmax
                 made.append(

@@ -30,7 +30,7 @@ from onkel.state import arrays, state_dict
 
 N = 240 if COMPILED else 60
 REPRESENTATIVES = list(
-    {(group_of(case), case.params.get("strategy"), case.params.get("maintenance")): case for case in CASES}.values()
+    {(group_of(case), *map(case.params.get, ("strategy", "maintenance", "component"))): case for case in CASES}.values()
 )
 each_kind = pytest.mark.parametrize(
     "case",
@@ -205,7 +205,7 @@ def test_memory_stops_growing(case):
     """Once the budget is full the arrays keep their sizes: without a budget they double."""
     X, y = rows_of(case, N)
     model = learnt(case)
-    if case.stores and model.n_support_ < (case.params.get("budget") or N + 1):
+    if case.stores and stored(model) < (case.params.get("budget") or N + 1):
         return
     shapes = {name: a.shape for name, a in arrays(model._learner).items()}
     model.learn(X, y)
@@ -415,7 +415,7 @@ def test_features_that_appear_later(case, layout):
     np.testing.assert_array_equal(np.concatenate(scores), expected)
     ends = state(growing), state(whole)
     if layout == "dense":  # dense points count all features of their time as used
-        for end, name in itertools.product(ends, ("f.used", "map.used")):
+        for end, name in itertools.product(ends, ("f.used", "map.used", "base.used")):
             end.pop(name, None)
     assert ends[0] == ends[1]
     np.testing.assert_array_equal(predictions(growing, X[:, :3]), predictions(whole, keep(X, 3)))

@@ -18,6 +18,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import onkel
 from onkel._jit import COMPILED
+from onkel.kernels import rbf
 
 ESTIMATORS = [
     kind for name, kind in sorted(vars(onkel).items()) if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
@@ -70,13 +71,20 @@ def test_pipeline_and_cross_validation(kind):
         np.testing.assert_array_equal(scores, by_hand)
 
 
+def width_of(kind, *gammas):
+    """What sets the width of an estimator's kernel, or of all its kernels, and the values that give these."""
+    return ("gamma", gammas) if "gamma" in kind().get_params() else ("kernels", [[rbf(gamma)] for gamma in gammas])
+
+
 @each_estimator
 def test_grid_search(kind):
     X, y = data_for(kind)
-    search = GridSearchCV(kind(random_state=0), {"gamma": [1e-6, 0.15]}, cv=3).fit(X, y)
-    by_hand = [cross_val_score(kind(random_state=0, gamma=gamma), X, y, cv=3).mean() for gamma in (1e-6, 0.15)]
+    name, values = width_of(kind, 1e-6, 0.15)
+    search = GridSearchCV(kind(random_state=0), {name: list(values)}, cv=3).fit(X, y)
+    by_hand = [cross_val_score(kind(random_state=0, **{name: value}), X, y, cv=3).mean() for value in values]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand)
-    assert search.best_estimator_.gamma_ == search.best_params_["gamma"]
+    if name == "gamma":
+        assert search.best_estimator_.gamma_ == search.best_params_["gamma"]
     expected = kind(random_state=0, **search.best_params_).fit(X, y).predict(X)
     np.testing.assert_array_equal(search.predict(X), expected)
 
@@ -84,7 +92,8 @@ def test_grid_search(kind):
 @each_estimator
 def test_clone_keeps_parameters_and_drops_the_model(kind):
     X, y = data_for(kind)
-    model = kind(random_state=3, gamma=0.2).fit(X, y)
+    name, (value,) = width_of(kind, 0.2)
+    model = kind(random_state=3, **{name: value}).fit(X, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "n_features_in_")

@@ -37,6 +37,7 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.multiple import MultiKernelClassifier, MultiKernelRegressor
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -64,6 +65,8 @@ __all__ = [
     "KernelPerceptronRegressor",
     "KernelRLSRegressor",
     "ModelFileError",
+    "MultiKernelClassifier",
+    "MultiKernelRegressor",
     "NOGDClassifier",
     "NOGDRegressor",
     "NORMAClassifier",

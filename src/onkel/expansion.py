@@ -89,8 +89,14 @@ def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=Fals
 @jit(inline=True)
 def predict(f, kernel, rows, t, scores):
     """scores[t, r] = f_r(x); leaves k(x, points) in the scratch."""
+    against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
+    evaluate(f, scores, t)
+
+
+@jit(inline=True)
+def evaluate(f, scores, t):
+    """scores[t, r] = f_r(x) from the k(x, points) in the scratch."""
     n, k = f.count[SIZE], f.scratch.k
-    against(kernel, rows, t, f.points, f.norms, n, k)
     for r in range(f.coef.shape[0]):
         scores[t, r] = f.lazy[SCALE] * dot(f.coef, r, k, n) + f.bias[r]
 
@@ -106,10 +112,16 @@ def average(f):
         f.scratch.mean[r] = (total * dot(f.coef, r, k, n) - dot(f.past, r, k, n)) / (f.lazy[ROUNDS] + 1.0)
 
 
+@generic(default=True, inline=True)
+def settle(f, rows, t, i):
+    """Point i = x, where i == size appends; learners that share their points have bodies of their own."""
+    store(rows, t, f.points, f.used, i)
+
+
 @jit(inline=True)
 def insert(f, i, kernel, rows, t, step):
     """Write x into slot i (i == size appends) with coefficients step * move."""
-    store(rows, t, f.points, f.used, i)
+    settle(f, rows, t, i)
     f.norms[i], f.diag[i] = measure(kernel, rows, t), itself(kernel, rows, t)
     f.born[i] = f.count[SEEN]
     f.count[INSERTED] += 1
@@ -203,12 +215,24 @@ def between(rows, kernel, f, i, k):
 @between.register(Dense)
 def _(rows, kernel, f, i, k):
     held = f.scratch.dense
-    take_dense(f.points, i, held)
-    against(kernel, held, 0, f.points, f.norms, f.count[SIZE], k)
+    take_dense(f.points, place_of(f, i), held)
+    row_of(f, kernel, held, 0, k)
 
 
 @between.register(Sparse)
 def _(rows, kernel, f, i, k):
     held = f.scratch.sparse
-    take_sparse(f.points, f.used, i, held)
-    against(kernel, held, 0, f.points, f.norms, f.count[SIZE], k)
+    take_sparse(f.points, f.used, place_of(f, i), held)
+    row_of(f, kernel, held, 0, k)
+
+
+@generic(default=True, inline=True)
+def place_of(f, i):
+    """Where in the array of points point i lies."""
+    return i
+
+
+@generic(default=True, inline=True)
+def row_of(f, kernel, rows, t, k):
+    """k[j] = k(x, point j) for every stored j."""
+    against(kernel, rows, t, f.points, f.norms, f.count[SIZE], k)

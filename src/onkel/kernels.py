@@ -6,6 +6,7 @@ numbers with bodies registered for `against` and `itself` (docs/own_kernel.md).
 
 from typing import NamedTuple
 
+import numpy as np
 from numpy import sqrt, tanh
 
 from ._jit import generic, jit
@@ -20,6 +21,45 @@ class Kernel(NamedTuple):
     gamma: float = 1.0
     coef0: float = 0.0
     degree: int = 1
+
+
+class Kernels(NamedTuple):
+    """Several kernels, a column for every number of theirs: any mix of them is one type."""
+
+    kind: np.ndarray
+    gamma: np.ndarray
+    coef0: np.ndarray
+    degree: np.ndarray
+    bases: np.ndarray  # whether any is a function of inner products, of squared distances, of 1-norm distances
+
+
+DOTS, SQUARES, LENGTHS = range(3)
+
+
+def kernels_of(several):
+    """The columns of a list of kernels."""
+    kinds, gammas, coef0s, degrees = zip(*several)
+    bases = [sum(base_of(kernel) == base for kernel in several) for base in (DOTS, SQUARES, LENGTHS)]
+    return Kernels(
+        np.array(kinds, np.int64),
+        np.array(gammas, float),
+        np.array(coef0s, float),
+        np.array(degrees, np.int64),
+        np.array(bases, np.int64),
+    )
+
+
+@jit(inline=True)
+def nth_kernel(kernels, i):
+    return Kernel(kernels.kind[i], kernels.gamma[i], kernels.coef0[i], kernels.degree[i])
+
+
+@jit(inline=True)
+def base_of(kernel):
+    """What the kernel is a function of."""
+    if kernel.kind == RBF:
+        return SQUARES
+    return LENGTHS if kernel.kind == LAPLACIAN else DOTS
 
 
 def linear():
@@ -72,14 +112,20 @@ def measure(kernel, rows, t):
 def _(kernel, rows, t, points, norms, n, k):
     if kernel.kind == RBF:
         sqdists(rows, t, points, n, k, norms)
-        exp_of(k, n, -kernel.gamma)
     elif kernel.kind == LAPLACIAN:
         l1dists(rows, t, points, n, k, norms)
-        exp_of(k, n, -kernel.gamma)
     else:
         dots(rows, t, points, n, k)
-        if kernel.kind != LINEAR:
-            map_dots(kernel, k, n, norms, sqnorm(rows, t))
+    of_base(kernel, rows, t, norms, n, k)
+
+
+@jit(inline=True)
+def of_base(kernel, rows, t, norms, n, k):
+    """k = k(x, z) from the quantity that the kernel is a function of: a distance, or <x, z>."""
+    if kernel.kind == RBF or kernel.kind == LAPLACIAN:
+        exp_of(k, n, -kernel.gamma)
+    elif kernel.kind != LINEAR:
+        map_dots(kernel, k, n, norms, sqnorm(rows, t))
 
 
 @itself.register(Kernel)

@@ -16,11 +16,11 @@ import scipy.linalg
 from ._jit import jit
 from ._panels import padded, panel_dots, panel_shape, slots
 from ._simd import aligned
-from .expansion import PAUSE, SEEN, SIZE
+from .expansion import PAUSE, SEEN, SIZE, settle
 from .features import transform
 from .kernels import against, measure
 from .linear import ahead
-from .rows import Dense, store
+from .rows import Dense
 
 RANK, READY = 1, 2  # beside SIZE, in a map's count
 
@@ -82,14 +82,20 @@ def matrix_of(map):
 @transform.register(Nystroem)
 def _(map, rows, first, last, z, stride):
     kernel, points, _, norms, _, matrix, count, scratch = map
-    n, rank, width, k = count[SIZE], count[RANK], matrix.shape[2], scratch.k
+    n, k = count[SIZE], scratch.k
     for t in range(first, last):
         against(kernel, rows, t, points, norms, n, k)
-        at = (t - first) * stride
-        for p in range((rank + width - 1) // width):
-            panel_dots(k, k, 0, n, matrix, p, min(width, rank - p * width), z, at)
-        for i in range(at + rank, at + stride):
-            z[i] = 0
+        embed(matrix, count, k, z, (t - first) * stride, stride)
+
+
+@jit
+def embed(matrix, count, k, z, at, stride):
+    """z[at:] = M k, with zeros up to the stride."""
+    n, rank, width = count[SIZE], count[RANK], matrix.shape[2]
+    for p in range((rank + width - 1) // width):
+        panel_dots(k, k, 0, n, matrix, p, min(width, rank - p * width), z, at)
+    for i in range(at + rank, at + stride):
+        z[i] = 0
 
 
 # Landmarks, and the matrix that follows from them.
@@ -99,7 +105,7 @@ def _(map, rows, first, last, z, stride):
 def join(map, rows, t, position):
     """Make row t, number `position` of the stream, the next landmark; returns its slot."""
     i = map.count[SIZE]
-    store(rows, t, map.points, map.used, i)
+    settle(map, rows, t, i)
     map.norms[i] = measure(map.kernel, rows, t)
     map.born[i] = position
     map.count[SIZE] = i + 1

@@ -26,7 +26,19 @@ def hashed(key, n):
 def uniform(rng):
     """The next number, uniform in [0, 1)."""
     rng[1] += np.uint64(1)
-    return np.float64(hashed(rng[0], rng[1]) >> np.uint64(11)) * 2.0**-53
+    return fraction(hashed(rng[0], rng[1]))
+
+
+@jit
+def uniform_at(key, n):
+    """Number n of a key, uniform in [0, 1): for draws that have a place of their own in the stream."""
+    return fraction(hashed(key, np.uint64(n)))
+
+
+@jit
+def fraction(bits):
+    """64 random bits as a number in [0, 1)."""
+    return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
 @jit

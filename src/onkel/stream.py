@@ -52,8 +52,7 @@ def learn(learner, rows, y, weights, scores, start, stop):
         weight = weights[t]
         if weight > 0.0:
             total = f.lazy[TOTAL]
-            f.lazy[ROUNDS] += 1.0
-            f.lazy[TOTAL] += f.lazy[SCALE]
+            begin_round(f)
             step(learner, rows, t, y[t], weight, scores)
             if f.count[PAUSE] == INTERLUDE:
                 f.lazy[ROUNDS] -= 1.0
@@ -65,6 +64,13 @@ def learn(learner, rows, y, weights, scores, start, stop):
             report_mean(f, t, scores)
         f.count[SEEN] += 1
     return stop
+
+
+@jit(inline=True)
+def begin_round(f):
+    """Count one more round, and the scale that is in force in it."""
+    f.lazy[ROUNDS] += 1.0
+    f.lazy[TOTAL] += f.lazy[SCALE]
 
 
 @jit

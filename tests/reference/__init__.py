@@ -4,6 +4,7 @@ from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, 
 from .dual import duol, krls
 from .features import fogd, nogd
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
+from .multiple import multi_kernel
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
     budget_perceptron,
@@ -33,6 +34,7 @@ __all__ = [
     "krls",
     "laplacian",
     "linear",
+    "multi_kernel",
     "nogd",
     "norma",
     "oskl",

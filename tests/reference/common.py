@@ -313,6 +313,11 @@ def online(learn, model, X, y, task, *, epsilon=0.0, weights=None, average=False
     return Result(np.array(scores).reshape(len(X), len(model.bias)), model, mean)
 
 
+def most(budget):
+    """A budget, or what a function says that it is now."""
+    return budget() if callable(budget) else budget
+
+
 def new_model(kernel, task, y, outputs):
     """An empty model with one output, or one per class."""
     if task in ("binary", "regression"):

@@ -43,6 +43,12 @@ def linear_rule(task, *, rule, loss, eta, schedule, reg, C, epsilon):
     return learn
 
 
+def fourier_model(kernel, n, d, outputs, draw):
+    """A linear model on random Fourier features of a kernel."""
+    frequencies = kernel.frequency(draw.stream(0, n * d)).reshape(d, n).T
+    return LinearModel(fourier_features(frequencies), 2 * n, outputs)
+
+
 def fogd(
     X,
     y,
@@ -63,9 +69,7 @@ def fogd(
     draw=None,
 ):
     """Lu, Hoi, Wang, Zhao & Liu, Large scale online kernel learning, 2016, Algorithm 1."""
-    d = X.shape[1]
-    frequencies = kernel.frequency(draw.stream(0, n_components * d)).reshape(d, n_components).T
-    model = LinearModel(fourier_features(frequencies), 2 * n_components, outputs)
+    model = fourier_model(kernel, n_components, X.shape[1], outputs, draw)
     step = linear_rule(task, rule=rule, loss=loss, eta=eta, schedule=schedule, reg=reg, C=C, epsilon=epsilon)
     return online(lambda at: step(model, at), model, X, y, task, epsilon=epsilon, weights=weights, average=average)
 
@@ -145,6 +149,12 @@ def nogd(
     """Lu, Hoi, Wang, Zhao & Liu, Large scale online kernel learning, 2016, Algorithm 2."""
     model = TwoStages(kernel, outputs)
     rank = budget // 5 if rank is None else rank
+    learn = nogd_rule(model, task, budget, rank, loss, switch, eta, schedule, reg, epsilon)
+    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
+def nogd_rule(model, task, budget, rank, loss, switch, eta, schedule, reg, epsilon):
+    """What a round does to Nystroem online gradient descent."""
     step = linear_rule(task, rule="gradient", loss=loss, eta=eta, schedule=schedule, reg=reg, C=1, epsilon=epsilon)
 
     def learn(at):
@@ -164,4 +174,4 @@ def nogd(
         if len(model.coef) == budget and switch == "full":
             model.switch(rank)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+    return learn

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 from scipy.optimize import brentq
 
-from .common import first_min, new_model, online, slope, span
+from .common import first_min, most, new_model, online, slope, span
 
 GOLDEN = (np.sqrt(5) - 1) / 2
 MERGED = -1  # the stream position of a point that is none of the stream's
@@ -172,26 +172,32 @@ def bogd(
     """Zhao, Wang, Wu, Jin & Hoi, Fast bounded online gradient descent for scalable kernel learning, 2012."""
     model = new_model(kernel, task, y, outputs)
     loss = default_loss(task, loss)
+    learn = bogd_rule(model, task, loss, budget, eta, reg, cap, sampling, epsilon, draw)
+    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+
+
+def bogd_rule(model, task, loss, budget, eta, reg, cap, sampling, epsilon, draw):
+    """What a round does to bounded online gradient descent."""
 
     def learn(at):
         z = slope(task, loss, at.gap, epsilon)
         row = eta * z * at.weight * at.direction
         due = z != 0
-        if not due or len(model) < budget:
+        if not due or len(model) < most(budget):
             if reg > 0:
                 model.scale(1 - eta * reg)
             if due:
                 model.insert(at.x, row, at.position)
             return
         p = removal_probabilities(model, sampling)
-        i = draw.below(budget) if sampling == "uniform" else pick(p, draw.uniform())
-        kept = [j for j in range(budget) if j != i]
+        i = draw.below(len(model)) if sampling == "uniform" else pick(p, draw.uniform())
+        kept = [j for j in range(len(model)) if j != i]
         for j in kept:
             model.coef[j] = (1 - eta * reg) * model.coef[j] / (1 - p[j])
         model.replace(i, at.x, row, at.position)
         model.coef = [np.clip(a, -eta * cap, eta * cap) for a in model.coef]
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    return learn
 
 
 def term_sizes(model):

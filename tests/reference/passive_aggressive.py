@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import first_min, gram, in_span, new_model, online, span
+from .common import first_min, gram, in_span, most, new_model, online, span
 
 
 def passive_aggressive(
@@ -10,6 +10,12 @@ def passive_aggressive(
 ):
     """Crammer, Dekel, Keshet, Shalev-Shwartz & Singer, Online passive-aggressive algorithms, 2006."""
     model = new_model(kernel, task, y, outputs)
+    learn = pa_rule(model, C, variant)
+    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
+def pa_rule(model, C, variant="pa1"):
+    """What a round does to a passive-aggressive learner."""
 
     def learn(at):
         norm = at.reach * at.size
@@ -19,7 +25,7 @@ def passive_aggressive(
         tau = min(C, tau) if variant == "pa1" else tau
         model.insert(at.x, tau * at.weight * at.direction, at.position)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+    return learn
 
 
 def spa(
@@ -40,20 +46,31 @@ def spa(
 ):
     """Lu, Zhao & Hoi, Online sparse passive aggressive learning with kernels (SPA), SDM 2016; full, it stops."""
     model = new_model(kernel, task, y, outputs)
+    learn = spa_rule(model, eta, alpha, beta, draw, budget)
+    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
+def spa_rule(model, eta, alpha, beta, draw, budget=None, chance=lambda: 1.0):
+    """What a round does to SPA, which is asked with some chance only."""
 
     def learn(at):
         rho = min(alpha, at.loss) / beta
         norm = at.reach * at.size
-        if rho > 0 and draw.uniform() < rho and norm > 0 and (budget is None or len(model) < budget):
+        if rho > 0 and draw.uniform() < rho * chance() and norm > 0 and (budget is None or len(model) < budget):
             tau = min(eta / rho, at.loss / norm)
             model.insert(at.x, tau * at.weight * at.direction, at.position)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+    return learn
 
 
 def bpa(X, y, kernel, task, outputs=1, *, budget, C=1.0, strategy="simple", epsilon=0.0, weights=None, draw=None):
     """Wang & Vucetic, Online passive-aggressive algorithms on a budget, 2010."""
     model = new_model(kernel, task, y, outputs)
+    return online(bpa_rule(model, budget, C, strategy), model, X, y, task, epsilon=epsilon, weights=weights)
+
+
+def bpa_rule(model, budget, C, strategy):
+    """What a round does to a budgeted passive-aggressive learner."""
 
     def learn(at):
         norm = at.reach * at.size
@@ -66,12 +83,12 @@ def bpa(X, y, kernel, task, outputs=1, *, budget, C=1.0, strategy="simple", epsi
             if in_span(at.size - k @ v, at.size, v, K, 1e-10):  # a near copy: it adds nothing to the span
                 model.add(np.outer(v, row))
                 return
-        if len(model) < budget:
+        if len(model) < most(budget):
             model.insert(at.x, row, at.position)
         else:
             exchange(model, at, row, strategy)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    return learn
 
 
 def exchange(model, at, row, strategy):

@@ -3,18 +3,24 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from .common import best_rival, first_min, in_span, new_model, online, span
+from .common import best_rival, first_min, in_span, most, new_model, online, span
 
 
 def kernel_perceptron(X, y, kernel, task, outputs=1, *, eta=1.0, epsilon=0.0, average=False, weights=None, draw=None):
     """Freund & Schapire, Large margin classification using the perceptron algorithm, 1999."""
     model = new_model(kernel, task, y, outputs)
+    learn = perceptron_rule(model, eta)
+    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
+def perceptron_rule(model, eta):
+    """What a round does to a perceptron."""
 
     def learn(at):
         if at.wrong:
             model.insert(at.x, eta * at.weight * at.direction, at.position)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+    return learn
 
 
 def stoptron(X, y, kernel, task, outputs=1, *, budget, eta=1.0, epsilon=0.0, weights=None, draw=None):
@@ -31,17 +37,22 @@ def stoptron(X, y, kernel, task, outputs=1, *, budget, eta=1.0, epsilon=0.0, wei
 def rbp(X, y, kernel, task, outputs=1, *, budget, eta=1.0, epsilon=0.0, weights=None, draw=None):
     """Cavallanti, Cesa-Bianchi & Gentile, Tracking the best hyperplane with a simple budget Perceptron."""
     model = new_model(kernel, task, y, outputs)
+    return online(rbp_rule(model, budget, eta, draw), model, X, y, task, epsilon=epsilon, weights=weights)
+
+
+def rbp_rule(model, budget, eta, draw):
+    """What a round does to a randomized budget perceptron."""
 
     def learn(at):
         if not at.wrong:
             return
         row = eta * at.weight * at.direction
-        if len(model) < budget:
+        if len(model) < most(budget):
             model.insert(at.x, row, at.position)
         else:
-            model.replace(draw.below(budget), at.x, row, at.position)
+            model.replace(draw.below(len(model)), at.x, row, at.position)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    return learn
 
 
 def budget_perceptron(X, y, kernel, task, outputs=1, *, budget=None, beta=0.0, weights=None, draw=None):
@@ -72,6 +83,11 @@ def forgetron(
 ):
     """Dekel, Shalev-Shwartz & Singer, The Forgetron: a kernel-based perceptron on a budget, 2008."""
     model = new_model(kernel, task, y, outputs)
+    return online(forgetron_rule(model, budget, variant, eta), model, X, y, task, epsilon=epsilon, weights=weights)
+
+
+def forgetron_rule(model, budget, variant, eta):
+    """What a round does to a Forgetron."""
     Q, M = 0.0, 0
 
     def influence(i):
@@ -84,12 +100,13 @@ def forgetron(
         if not at.wrong:
             return
         M += 1
+        size = most(budget)
         model.insert(at.x, eta * at.weight * at.direction, at.position)
-        if len(model) <= budget:
+        if len(model) <= size:
             return
         r = 0
         if variant == "basic":
-            shrink = basic_shrink(budget, np.sqrt(model.squared_norm()) / eta)
+            shrink = basic_shrink(size, np.sqrt(model.squared_norm()) / eta)
         else:
             candidates = range(len(model) - 1) if variant == "greedy" else [0]
             table = [influence(i) for i in candidates]
@@ -101,7 +118,7 @@ def forgetron(
         model.scale(shrink)
         model.remove(r)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    return learn
 
 
 def psi(sigma, mu):

@@ -339,7 +339,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         return np.asarray(self.classes_[winner])
 
     def _has_probabilities(self) -> bool:
-        return getattr(self, "loss", None) == "logistic"
+        return getattr(self, "loss", None) == "logistic" and getattr(self, "output", "scores") == "scores"
 
     @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -415,7 +415,7 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         return Task(REGRESSION, float(getattr(self, "epsilon", 0.0)))
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
-        return np.asarray(y, np.float64)
+        return np.require(y, np.float64, ["C", "A", "W"])
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

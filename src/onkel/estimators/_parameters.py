@@ -7,6 +7,8 @@ import typing
 
 import numpy as np
 
+from ..kernels import LINEAR, Kernel
+
 
 class Check(typing.NamedTuple):
     words: str  # completes "must be ..."
@@ -46,6 +48,14 @@ def one_of(*choices: str) -> Check:
 
 def optional(check: Check) -> Check:
     return Check(check.words + " or None", lambda x: x is None or check.passes(x))
+
+
+def _kernel_list(value: typing.Any) -> bool:
+    return isinstance(value, list) and len(value) > 0 and all(type(x) is Kernel and _sound(x) for x in value)
+
+
+def _sound(kernel: Kernel) -> bool:
+    return math.isfinite(kernel.coef0) and math.isfinite(kernel.gamma) and (kernel.gamma > 0 or kernel.kind == LINEAR)
 
 
 FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
@@ -125,6 +135,25 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "G": ("Slope that is always sampled; larger, sparser (paper: G).", real(0, over=True)),
     "project": ("Whether the model is kept in the ball of radius 1 / sqrt(reg).", FLAG),
     "average": ("Whether predictions come from the mean of all models so far.", FLAG),
+    "kernels": (
+        "The kernels, a list of those of onkel.kernels; None for the pool of Lu's thesis: <x, z>^p for p = 1, 2, 3 and "
+        "Gaussians of the widths 2^6, 2^5, ..., 2^-6 (for FOGD only these).",
+        Check("a list of kernels from onkel.kernels", _kernel_list),
+    ),
+    "component": ("What learns with each of the kernels.", ANY),
+    "update": ("Whether all kernels learn from an example, or those drawn by their weights.", ANY),
+    "combination": ("Whether all kernels vote, or those drawn by their weights.", ANY),
+    "weighting": ("What the weights learn from: mistakes, losses, or nothing.", ANY),
+    "output": ("What is summed up: signs, or the best classes, as votes; or the scores themselves.", ANY),
+    "discount": ('Factor of a weight after a mistake, for weighting="hedge" (paper: gamma).', real(0, 1, over=True)),
+    "smoothing": ("Least probability of being drawn (paper: delta).", real(0, 1)),
+    "rate": ('For weighting="loss": a weight shrinks by exp(-rate loss / ceiling) (paper: eta).', real(0)),
+    "ceiling": ('For weighting="loss": larger losses count as this.', real(0, over=True)),
+    "share": (
+        "Whether the budget is that of all kernels together: in equal parts, or counted together when updates are "
+        "stochastic.",
+        FLAG,
+    ),
     "grow_features": (
         "Whether rows may be wider than those before (new columns were 0 until then) or narrower (the last are 0).",
         FLAG,

@@ -24,7 +24,7 @@ import safetensors.numpy
 
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
-from ..estimators import budget, exact, features
+from ..estimators import budget, exact, features, multiple
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
@@ -33,10 +33,12 @@ from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
+from ..learners.hedge import CHECKPOINTS, MultiKernel
 from ..learners.nogd import FULL, NOGD
 from ..linear import Linear
 from ..nystroem import Nystroem
 from ..outputs import BINARY
+from ..pool import Bank, Pool
 from ..state import arrays
 
 FORMAT = 1
@@ -51,7 +53,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
-    for module in (exact, budget, features)
+    for module in (exact, budget, features, multiple)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
@@ -96,6 +98,7 @@ def save(model: Any, path: str | os.PathLike[str]) -> None:
         document = _describe(model)
         _, made, _ = _assemble(document, (type(model._setting.kernel),))  # nothing is written that could not be read
         _check_state(model._learner, made._most())
+        _check_parts(model)
     except _FlawError as flaw:
         raise ValueError(f"This {name} cannot be saved: {flaw.reason}.") from flaw.__cause__
     held = arrays(model._learner)
@@ -195,6 +198,8 @@ def _plain(value: Any, name: str) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, list) or type(value) is tuple:
+        return [_plain(x, name) for x in value]
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         raise _FlawError(f"{name} is a {type(value).__name__}, which no file can hold")
     kind, fields = type(value), dict(zip(value._fields, value, strict=True))
@@ -207,7 +212,10 @@ def _plain(value: Any, name: str) -> Any:
 
 
 def _value(value: Any, kinds: tuple[type, ...]) -> Any:
-    """What `_plain` was given."""
+    """What `_plain` was given; of several values a list."""
+    if isinstance(value, list):
+        _need(all(isinstance(x, dict) for x in value), "a parameter is no list of kernels")
+        return [_value(x, kinds) for x in value]
     if isinstance(value, dict) and value.keys() == {"kernel", "numbers"}:
         return _kernel(value["kernel"], value["numbers"], kinds)
     if isinstance(value, dict):
@@ -244,11 +252,12 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
 def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
     """The kernel that the parameters became with the first batch."""
     kernel = _value(value, kinds)
+    kernel = tuple(kernel) if isinstance(kernel, list) else kernel
     try:
         expected = made._kernel(np.eye(2), np.array([1.0, -1.0]), 0)
     except (ValueError, ArithmeticError) as error:
         raise _FlawError(f"its parameters are not valid: {error}") from error
-    if isinstance(made.kernel, str) and type(kernel) is own_kernels.Kernel:
+    if isinstance(getattr(made, "kernel", None), str) and type(kernel) is own_kernels.Kernel:
         expected = expected._replace(gamma=kernel.gamma)  # which may come from the data
     _need(type(kernel) is type(expected) and kernel == expected, "its kernel is not that of its parameters")
     return kernel
@@ -360,7 +369,9 @@ def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
         array[...] = values.reshape(array.shape)
     _need(digest == computed.hexdigest(), "its digest does not match: something in it has changed")
     _check_state(learner, made._most())
-    model._learner = learner
+    made._learner = model._learner = learner
+    made._setting = setting
+    _check_parts(made)
     counters = document["n_seen"], document["n_support"]
     _need(counters == (model.n_seen_, getattr(model, "n_support_", 0)), "its counters do not match")
     return model
@@ -401,7 +412,7 @@ def _layout(header: dict[str, Any], start: int, size: int) -> dict[str, _Array]:
         shape, offsets, dtype = entry["shape"], entry["data_offsets"], entry["dtype"]
         _need(isinstance(dtype, str) and dtype in DTYPES, f"its array {name[:50]!r} has an unknown dtype")
         _need(
-            isinstance(shape, list) and len(shape) <= 3 and all(_whole(n, 0) for n in shape), "its shapes are not valid"
+            isinstance(shape, list) and len(shape) <= 4 and all(_whole(n, 0) for n in shape), "its shapes are not valid"
         )
         pair = isinstance(offsets, list) and len(offsets) == 2 and all(_whole(n, 0) for n in offsets)
         _need(pair, "its offsets are not valid")
@@ -470,7 +481,9 @@ def _check_state(learner: Any, most: int) -> None:
     held = arrays(learner)
     for name, array in held.items():
         _need(array.dtype.kind != "f" or np.isfinite(array).all(), f"its array {name!r} has NaN or infinity")
-    if isinstance(learner.f, Expansion):
+    if isinstance(learner, MultiKernel):
+        _check_several(learner, most)
+    elif isinstance(learner.f, Expansion):
         _check_expansion(learner.f, most)
         _check_points(learner.f)
     else:
@@ -509,6 +522,53 @@ def _check_linear(f: Linear) -> None:
     _need(not f.coef[:, size:].any() and not f.past[:, size:].any(), "it has weights without a feature")
 
 
+def _check_several(learner: MultiKernel, most: int) -> None:
+    """What the learners of several kernels share, and how they are weighed."""
+    hedge, f = learner.hedge, learner.f
+    zeros, (seen, pause), marks = f.count[:2], f.count[SEEN:].tolist(), hedge.marks.tolist()
+    _need(not zeros.any() and 0 <= seen < UNLIMITED and pause in (0, 1), "its counters are not valid")
+    scale, total, rounds = f.lazy.tolist()
+    _need(scale == 1 and total == rounds == int(rounds) and 0 <= rounds <= seen, "its rounds are not valid")
+    _need(
+        ((hedge.mistakes >= 0) & (hedge.mistakes <= seen)).all() and (hedge.log <= 0).all(), "its weights are not valid"
+    )
+    _need(0 <= marks[0] <= CHECKPOINTS and marks[1] >= 1 and 0 <= marks[2] <= seen, "its checkpoints are not valid")
+    if not isinstance(learner.base, Pool):
+        _need(pause == 0, "its counters are not valid")
+        return
+    _check_pool(learner.base, _places(learner), most, pause)
+
+
+def _places(learner: MultiKernel) -> np.ndarray:
+    """Where in the pool the points of all kernels lie, one kernel after the other."""
+    held = learner.part.f if isinstance(learner.part.f, Bank) else learner.part.map
+    places = []
+    for row, size in zip(held.place, held.count[:, SIZE]):
+        _need(0 <= size <= held.place.shape[1], "it has more points than room for them")
+        _need(len(np.unique(row[:size])) == size, "a kernel has a point twice")
+        places.append(row[:size])
+    return np.concatenate(places)
+
+
+def _check_pool(base: Pool, places: np.ndarray, most: int, pause: int) -> None:
+    size, free, capacity = *base.count.tolist(), len(base.users)
+    _need(0 <= free <= size <= capacity and (pause == 0 or capacity < most), "its counters are not valid")
+    _need(((places >= 0) & (places < size)).all(), "its kernels have points that are not there")
+    users = np.bincount(places, minlength=capacity)
+    _need((users == base.users).all(), "its array 'base.users' does not match its kernels' points")
+    unused = np.flatnonzero(users[:size] == 0)
+    _need(np.array_equal(np.sort(base.free[:free]), unused), "its array 'base.free' is not valid")
+    _need(pause == 1 or free > 0 or size < capacity or capacity == most, "it has no room for a further point")
+    _need(len(unused) == free, "its counters are not valid")
+    _check_points(base)
+
+
+def _check_parts(model: Any) -> None:
+    """The learners of single kernels, as if each were alone."""
+    for i in range(len(model._learner.hedge.log) if isinstance(model._learner, MultiKernel) else 0):
+        _check_state(model._alone(i), model._single(i)._most())
+
+
 def _check_nystroem(map: Nystroem) -> None:
     size, rank, ready = map.count.tolist()
     capacity, most = len(map.born), map.matrix.shape[0] * map.matrix.shape[2]
@@ -519,9 +579,9 @@ def _check_nystroem(map: Nystroem) -> None:
     _check_points(map)
 
 
-def _check_points(f: Expansion | Nystroem) -> None:
+def _check_points(f: Expansion | Nystroem | Pool) -> None:
     """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
-    capacity, d = len(f.born), f.points.shape[1]
+    capacity, d = len(f.used), f.points.shape[1]
     beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
     _need(not beyond.any(), "its array 'f.used' has features that its points do not have")
     bits = np.packbits(f.points != 0, axis=1, bitorder="little")

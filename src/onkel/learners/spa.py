@@ -24,15 +24,16 @@ class SPA(NamedTuple):
     alpha: float
     beta: float
     rng: np.ndarray
+    chance: float = 1.0  # of being asked at all, among several kernels
 
 
 @step.register(SPA)
 def _(self, rows, t, y, weight, scores):
-    kernel, task, budget, f, eta, alpha, beta, rng = self
+    kernel, task, budget, f, eta, alpha, beta, rng, chance = self
     _, gap = aim(task, scores, t, y, f.scratch.move)
     loss = gap - task.epsilon
     rho = min(alpha, loss) / beta
-    if rho > 0.0 and uniform(rng) < rho:
+    if rho > 0.0 and uniform(rng) < rho * chance:
         norm = reach(task) * itself(kernel, rows, t)
         i = vacancy(budget, f)
         if i >= 0 and norm > 0.0:
