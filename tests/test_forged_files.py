@@ -214,7 +214,7 @@ def test_foreign_files(refuses, tmp_path, monkeypatch):
 
 
 # ------------------------------------------------------------------ documents that do not fit, correctly signed
-KERNEL = {"kind": 1, "gamma": 0.5, "coef0": 0.0, "degree": 1}
+KERNEL = {"kind": 1, "gamma": 0.5, "coef0": 0.0, "degree": 1, "doublings": 0}
 WRONG = {
     "format": {
         "Upgrade onkel": [2, 10**9],

@@ -7,11 +7,12 @@ from scipy.special import ndtri
 
 from ._jit import generic, jit
 from ._panels import padded
-from ._simd import LINE, aligned, sincos_of
+from ._simd import BLOCK, LINE, aligned, double_angles, sincos_of
 from .kernels import LAPLACIAN, RBF
 from .rng import uniforms
 from .rows import dots_in_panel
 
+CHUNK = 32  # examples whose features are computed at once
 FIRST_LEVEL = 2**15  # bytes of a panel of frequencies that stay in the processor's first cache over a chunk
 
 
@@ -23,8 +24,9 @@ def transform(map, rows, first, last, z, stride):
 class Fourier(NamedTuple):
     """Random Fourier features (Rahimi & Recht, NIPS 2007): all sin <u_i, x> / sqrt(n), then all cosines."""
 
-    weights: np.ndarray  # (panels, d, width) the frequencies u_i, laid out like points
+    weights: np.ndarray  # (panels, d, width) the frequencies u_i / 2^doublings, laid out like points
     n: int
+    doublings: int = 0  # of the angles, by the formulas for sin 2x and cos 2x
 
 
 def fourier_shape(n, d, dtype):
@@ -40,21 +42,22 @@ def fourier_slots(n):
     return 2 * padded(n)
 
 
-def fourier(frequencies, dtype):
+def fourier(frequencies, dtype, doublings=0):
     """The map of the frequencies (n, d)."""
     n, d = frequencies.shape
+    frequencies = frequencies * 0.5**doublings
     weights = aligned(fourier_shape(n, d, dtype), dtype)
     width = weights.shape[2]
     for p, panel in enumerate(weights):
         part = frequencies[p * width : (p + 1) * width]
         panel[:, : len(part)] = part.T
-    return Fourier(weights, n)
+    return Fourier(weights, n, doublings)
 
 
 def frequencies_of(map):
     """The frequencies of a map, (n, d)."""
     d = map.weights.shape[1]
-    return np.moveaxis(map.weights, 1, 2).reshape(-1, d)[: map.n].copy()
+    return np.moveaxis(map.weights, 1, 2).reshape(-1, d)[: map.n] * map.weights.dtype.type(2**map.doublings)
 
 
 def frequencies(kernel, n, d, key, first=0):
@@ -69,96 +72,158 @@ def frequencies(kernel, n, d, key, first=0):
 
 @transform.register(Fourier)
 def _(map, rows, first, last, z, stride):
-    weights, n = map
+    weights, n, doublings = map
     panels, _, width = weights.shape
-    half = stride // 2
+    half, amplitude = stride // 2, 1.0 / np.sqrt(n)
     for p in range(panels):
         for t in range(first, last):
             dots_in_panel(rows, t, weights, p, min(width, n - p * width), z, (t - first) * stride)
     for c in range(last - first):
-        sincos_of(z, c * stride, n, half, 1.0 / np.sqrt(n))
+        sincos_of(z, c * stride, n, half, amplitude)
         blank(z, c * stride, n, half)
+        for _ in range(doublings):
+            double_angles(z, c * stride, n, half, amplitude, z, c * stride)
 
 
 @jit
 def blank(z, at, n, half):
-    """Zeros between the last sine and the first cosine of the features at `at`, and behind the last cosine."""
-    for i in range(at + n, at + half):
+    """Zeros where whole vectors were written behind the last sine and the last cosine of the features at `at`."""
+    for i in range(at + n, at + (n + 15) // 16 * 16):
         z[i] = z[half + i] = 0
 
 
-@jit
-def scaled(angles, at, n, scale, z):
-    """z = scale * angles, for n entries from `at` on."""
-    for i in range(at, at + n):
-        z[i] = scale * angles[i]
+# Several widths of one kernel.
 
-
-class FansWork(NamedTuple):
-    angles: np.ndarray  # (CHUNK * slots,)
+MOST_DOUBLINGS = 6  # from one sine and cosine; each doubles their error
 
 
 class FansTable(NamedTuple):
     """Of every kernel."""
 
-    family: np.ndarray  # (m,)
-    scale: np.ndarray  # (m,) its frequencies are this times those of the family's first one
+    family: np.ndarray  # (m,) whose projection it uses
+    scale: np.ndarray  # (m,) its angles are this times the projection
+    source: np.ndarray  # (m,) the kernel whose angles, doubled, are its own; -1 for none
+    times: np.ndarray  # (m,) how often
+    order: np.ndarray  # (m,) every source before those that use it
+
+
+class FansWork(NamedTuple):
+    angles: np.ndarray  # projections on every family's frequencies, for a chunk of examples
 
 
 class Fans(NamedTuple):
-    """The random Fourier features of several widths of one kernel, all from the same directions.
+    """The random Fourier features of several kernels.
 
-    A family are the widths that differ by powers of two: they share one projection, exactly.
+    Kernels whose widths differ by powers of two are a family: they share one projection, exactly, and angles that are
+    twice those of another kernel need no sines and cosines of their own.
     """
 
     weights: np.ndarray  # (families * panels, d, width) the frequencies of every family's first kernel
     table: FansTable
     n: int
+    size: int  # of the projections of an example on one family's frequencies, with what is written behind them
     scratch: FansWork
 
 
-def fans(kernels, n, d, dtype, key, room):
-    """The maps of several kernels with n frequencies each; work space for `room` examples."""
-    first, family, scale = [], [], []
-    for kernel in kernels:
-        found = [g for g, other in enumerate(first) if _ratio(kernel, other) is not None]
-        if not found:
-            first.append(kernel)
-        family.append(found[0] if found else len(first) - 1)
-        scale.append(_ratio(kernel, first[family[-1]]))
-    weights = np.concatenate([fourier(frequencies(kernel, n, d, key), dtype).weights for kernel in first])
-    aligned_weights = aligned(weights.shape, dtype)
-    aligned_weights[...] = weights
-    return Fans(aligned_weights, FansTable(np.array(family), np.array(scale)), n, fans_work(n, dtype, room))
+def with_doublings(kernels):
+    """The kernels, told how often their angles are doubled: the ladders that `Fans` climbs."""
+    table = _ladders(kernels)
+    out = []
+    for i, kernel in enumerate(kernels):
+        doublings = 0
+        while table.source[i] >= 0:
+            doublings, i = doublings + int(table.times[i]), table.source[i]
+        out.append(kernel._replace(doublings=doublings))
+    return tuple(out)
 
 
-def fans_work(n, dtype, room):
-    return FansWork(aligned(room * fourier_slots(n), dtype))
+def fans(kernels, n, d, dtype, key):
+    """The maps of several kernels with n frequencies each."""
+    table = _ladders(kernels)
+    _, first = np.unique(table.family, return_index=True)
+    panels = np.concatenate([fourier(frequencies(kernels[i], n, d, key), dtype).weights for i in first])
+    weights = aligned(panels.shape, dtype)
+    weights[...] = panels
+    size = padded(n) + BLOCK
+    return Fans(weights, table, n, size, FansWork(aligned(CHUNK * len(first) * size, dtype)))
 
 
-def _ratio(kernel, other):
-    """By what the frequencies of two kernels differ if it is a power of two, else None."""
+def _ladders(kernels):
+    """Families, in the order of their first kernels, and in each who doubles whose angles: the next wider one's."""
+    m, families, scale = len(kernels), [], np.ones(len(kernels))
+    for i, kernel in enumerate(kernels):
+        for family in families:
+            power = _octaves(kernel, kernels[family[0]])
+            if power is not None:
+                scale[i] = 2.0**power
+                family.append(i)
+                break
+        else:
+            families.append([i])
+    family, source, times, order = (np.full(m, fill, np.int64) for fill in (0, -1, 0, 0))
+    sorted_ones = [i for one in families for i in sorted(one, key=lambda i: scale[i])]
+    for g, one in enumerate(families):
+        family[one] = g
+        climbed, below = 0, None
+        for i in sorted(one, key=lambda i: scale[i]):
+            step = 0 if below is None else int(np.log2(scale[i] / scale[below]))
+            if 0 < step <= MOST_DOUBLINGS - climbed:
+                source[i], times[i], climbed = below, step, climbed + step
+            else:
+                climbed = 0
+            below = i
+    order[:] = sorted_ones
+    return FansTable(family, scale, source, times, order)
+
+
+def _octaves(kernel, other):
+    """The power of two by which the frequencies of two kernels differ, or None."""
     if kernel.kind != other.kind:
         return None
     power = np.frexp(kernel.gamma / other.gamma)[1] - 1
-    if (kernel.kind == RBF and power % 2) or kernel.gamma != other.gamma * 2.0**power:
+    if kernel.gamma != other.gamma * 2.0**power or (kernel.kind == RBF and power % 2):
         return None
-    return 2.0 ** (power / 2 if kernel.kind == RBF else power)
+    return power / 2 if kernel.kind == RBF else power
 
 
-@transform.register(Fans)
-def _(map, rows, first, last, z, stride):
-    weights, (family, scale), n, scratch = map
-    half, angles, width = stride // 2, scratch.angles, weights.shape[2]
+@jit
+def project_on(map, rows, t, start, stop):
+    """Leave in the scratch the projections of row t on every family's frequencies; returns where they begin.
+
+    They are worked out for a chunk of the rows start..stop-1 at a time.
+    """
+    weights, _, n, size, scratch = map
+    width, place = weights.shape[2], (t - start) % CHUNK
     panels = (n + width - 1) // width
-    for g in range(weights.shape[0] // panels):
-        for p in range(panels):
-            for t in range(first, last):
-                at = (t - first) * stride - g * panels * width
-                dots_in_panel(rows, t, weights, g * panels + p, min(width, n - p * width), angles, at)
-        for i in range(family.shape[0]):
-            if family[i] == g:
-                for c in range(last - first):
-                    scaled(angles, c * stride, n, scale[i], z[i])
-                    sincos_of(z[i], c * stride, n, half, 1.0 / np.sqrt(n))
-                    blank(z[i], c * stride, n, half)
+    families = weights.shape[0] // panels
+    if place == 0:
+        for panel in range(weights.shape[0]):
+            g, p = panel // panels, panel % panels
+            for u in range(t, min(t + CHUNK, stop)):
+                at = ((u - t) * families + g) * size - g * panels * width
+                dots_in_panel(rows, u, weights, panel, min(width, n - p * width), scratch.angles, at)
+    return place * families * size
+
+
+@jit
+def fan_out(map, at, z, stride):
+    """z[i] = the features of kernel i from the projections at `at`."""
+    _, (family, scale, source, times, order), n, size, scratch = map
+    half, amplitude = stride // 2, 1.0 / np.sqrt(n)
+    for k in range(order.shape[0]):
+        i = order[k]
+        if source[i] < 0:
+            scaled(scratch.angles, at + family[i] * size, n, scale[i], z[i])
+            sincos_of(z[i], 0, n, half, amplitude)
+            blank(z[i], 0, n, half)
+        else:
+            double_angles(z[source[i]], 0, n, half, amplitude, z[i], 0)
+        for _ in range(times[i] - 1):
+            double_angles(z[i], 0, n, half, amplitude, z[i], 0)
+
+
+@jit(inline=True)
+def scaled(angles, at, n, scale, z):
+    """z = scale * angles, for n entries of these from `at` on."""
+    for i in range(n):
+        z[i] = scale * angles[at + i]

@@ -21,6 +21,7 @@ class Kernel(NamedTuple):
     gamma: float = 1.0
     coef0: float = 0.0
     degree: int = 1
+    doublings: int = 0  # of the angles of random features, from those of a wider kernel
 
 
 class Kernels(NamedTuple):
@@ -38,7 +39,7 @@ DOTS, SQUARES, LENGTHS = range(3)
 
 def kernels_of(several):
     """The columns of a list of kernels."""
-    kinds, gammas, coef0s, degrees = zip(*several)
+    kinds, gammas, coef0s, degrees, _ = zip(*several)
     bases = [sum(base_of(kernel) == base for kernel in several) for base in (DOTS, SQUARES, LENGTHS)]
     return Kernels(
         np.array(kinds, np.int64),
@@ -51,7 +52,7 @@ def kernels_of(several):
 
 @jit(inline=True)
 def nth_kernel(kernels, i):
-    return Kernel(kernels.kind[i], kernels.gamma[i], kernels.coef0[i], kernels.degree[i])
+    return Kernel(kernels.kind[i], kernels.gamma[i], kernels.coef0[i], kernels.degree[i], 0)
 
 
 @jit(inline=True)

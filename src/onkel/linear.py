@@ -10,13 +10,12 @@ import numpy as np
 from ._jit import jit
 from ._simd import add_times, aligned, dot_from
 from .expansion import ROUNDS, SCALE, SIZE, TOTAL, shrink
-from .features import transform
+from .features import CHUNK, transform
 from .losses import slope
 from .outputs import aim, reach
 from .rows import norm_of
 from .steps import VARIANTS, least_change, rate_of
 
-CHUNK = 32  # examples whose features are computed at once
 RULES = ("gradient", "adagrad", *VARIANTS)
 GRADIENT, ADAGRAD, FIRST_PA = range(3)
 
@@ -101,7 +100,7 @@ def predict(f, scores, t):
             f.scratch.mean[r] = (total * product - dot_from(f.past, r, z, at, n)) / (f.lazy[ROUNDS] + 1.0)
 
 
-@jit
+@jit(inline=True)
 def walk(f, step):
     """f <- f + step * move z."""
     z, at, n = f.scratch.z, f.scratch.at[0], f.count[SIZE]
@@ -113,7 +112,7 @@ def walk(f, step):
                 add_times(f.past, r, z, at, n, factor * f.lazy[TOTAL])
 
 
-@jit
+@jit(inline=True)
 def improve(f, rule, task, loss, t, y, weight, scores):
     """One step of the rule on example t, whose scores are in scores[t]."""
     _, gap = aim(task, scores, t, y, f.scratch.move)
@@ -125,7 +124,7 @@ def improve(f, rule, task, loss, t, y, weight, scores):
         correct(f, rule, task, gap - task.epsilon, weight)
 
 
-@jit
+@jit(inline=True)
 def descend(f, rule, loss, gap, weight):
     """w <- (1 - rate reg) w - rate l' z (online gradient descent)."""
     rate = rate_of(rule.schedule, rule.eta, rule.reg, f.lazy[ROUNDS])

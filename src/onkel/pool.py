@@ -228,7 +228,7 @@ def _(f, rows, t, i):
     move_in(f, rows, t, i)
 
 
-@jit
+@jit(inline=True)
 def move_in(f, rows, t, i):
     """Point i of f = x, stored if no other expansion did so in this round; the point that was there loses a user."""
     pool, latest = f.pool, f.pool.scratch.latest

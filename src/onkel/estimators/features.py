@@ -64,7 +64,7 @@ class _FOGD(_LinearRule):
         return ("map.",)
 
     def _map(self, s: Setting, n: int) -> Any:
-        return fourier(frequencies(s.kernel, n, s.d, s.key), s.dtype)
+        return fourier(frequencies(s.kernel, n, s.d, s.key), s.dtype, getattr(s.kernel, "doublings", 0))
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f = self._linear(s, fourier_slots(capacity))

@@ -7,11 +7,10 @@ import numpy as np
 from .. import kernels as known
 from .._panels import panel_shape, slots
 from ..expansion import PAUSE, SCALE, SEEN, SIZE, UNLIMITED
-from ..features import fans, fourier_slots
+from ..features import fans, fourier_slots, with_doublings
 from ..kernels import Kernel, kernels_of
 from ..learners import hedge
 from ..learners.hedge import ALL, DRAWN, MARKS, MODES, OUTPUTS, THINNED, WEIGHTINGS, MultiKernel
-from ..linear import CHUNK
 from ..losses import NAMES, Loss
 from ..nystroem import switch
 from ..pool import Pool, bank, landmarks, pool
@@ -118,7 +117,7 @@ class _MultiKernel(OnlineEstimator):
         for kernel in self._kernels():
             if kernel.kind == known.POLY:
                 _check_poly(X, kernel)
-        return self._kernels()
+        return with_doublings(self._kernels()) if self.component == "fogd" else self._kernels()
 
     def _sound(self, X: Any) -> Any:
         X = super()._sound(X)
@@ -142,14 +141,14 @@ class _MultiKernel(OnlineEstimator):
         one = self._component(s.kernel[0])
         if self.component == "fogd":
             alone = one._make(self._setting_of(one, s, 0)._replace(d=1), 1)
-            part = alone._replace(map=0, f=hedge.linears(m, fourier_slots(capacity), s.outputs, dtype, CHUNK))
-            base = fans(s.kernel, capacity, s.d, dtype, s.key, CHUNK)
+            part = alone._replace(map=0, f=hedge.linears(m, fourier_slots(capacity), s.outputs, dtype))
+            base = fans(s.kernel, capacity, s.d, dtype, s.key)
         else:
             c = min(capacity, self._each())
             base = pool(capacity, s.d, dtype, self._most())
             alone = one._make(self._setting_of(one, s, 0)._replace(d=1), 1)
             if self.component == "nogd":
-                f = hedge.linears(m, slots(c, dtype), s.outputs, dtype, 1)
+                f = hedge.linears(m, slots(c, dtype), s.outputs, dtype)
                 part = alone._replace(map=landmarks(m, c, one._rank(c), dtype), f=f)
             else:
                 f = bank(m, c, s.d, s.outputs, dtype, self._each(), self._total())
@@ -232,7 +231,7 @@ class _MultiKernel(OnlineEstimator):
         """What does not come from the learner at hand when it gets room for more features."""
         if self.component != "fogd":
             return {}
-        return {"base.weights": fans(s.kernel, self._most(), s.d, np.dtype(s.dtype), s.key, 0).weights}
+        return {"base.weights": fans(s.kernel, self._most(), s.d, np.dtype(s.dtype), s.key).weights}
 
     def _reader(self, d: int) -> Any:
         return self._widened(self._learner, d)

@@ -28,6 +28,7 @@ from ..estimators import budget, exact, features, multiple
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
+from ..features import MOST_DOUBLINGS
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
@@ -244,6 +245,7 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
     if kind is own_kernels.Kernel:
         positive = kernel.gamma > 0 or kernel.kind not in (own_kernels.RBF, own_kernels.LAPLACIAN)
         known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.COSINE and _whole(kernel.degree, 1)
+        known = known and _whole(kernel.doublings, 0) and kernel.doublings <= MOST_DOUBLINGS
         sound = positive and math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0)
         _need(known and sound, "its kernel's numbers are not valid")
     return kernel
@@ -258,7 +260,7 @@ def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
     except (ValueError, ArithmeticError) as error:
         raise _FlawError(f"its parameters are not valid: {error}") from error
     if isinstance(getattr(made, "kernel", None), str) and type(kernel) is own_kernels.Kernel:
-        expected = expected._replace(gamma=kernel.gamma)  # which may come from the data
+        expected = expected._replace(gamma=kernel.gamma, doublings=kernel.doublings)  # the width may come from the data
     _need(type(kernel) is type(expected) and kernel == expected, "its kernel is not that of its parameters")
     return kernel
 

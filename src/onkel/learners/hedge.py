@@ -18,9 +18,9 @@ from .._panels import padded
 from .._simd import aligned, exp_of
 from ..budget import Budget
 from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, evaluate
-from ..features import Fans
+from ..features import Fans, fan_out, project_on
 from ..kernels import Kernels, nth_kernel
-from ..linear import Linear, ahead, linear, predict
+from ..linear import Linear, linear, predict
 from ..linear import Scratch as LinearScratch
 from ..losses import Loss, value
 from ..nystroem import READY, embed
@@ -132,17 +132,13 @@ def course(outputs, dtype):
     )
 
 
-def linears(m, n, outputs, dtype, room):
-    """The models of m kernels on n slots of features: those of `linear`, one dimension more; work space for `room`."""
+def linears(m, n, outputs, dtype):
+    """The models of m kernels on n slots of features: those of `linear` with one dimension more."""
     one = linear(n, outputs, dtype)
     each = (np.tile(a, (m,) + (1,) * a.ndim) for a in (one.count, one.lazy))
     new = (aligned((m, *a.shape), dtype) for a in (one.coef, one.past, one.squares))
-    return Linear(*new, *each, linear_work(m, n, outputs, dtype, room))
-
-
-def linear_work(m, n, outputs, dtype, room):
-    new = (aligned(shape, dtype) for shape in (outputs, outputs, (m, room * n)))
-    return LinearScratch(*new, np.zeros(1, np.int64))
+    work = (aligned(shape, dtype) for shape in (outputs, outputs, (m, n)))
+    return Linear(*new, *each, LinearScratch(*work, np.zeros(1, np.int64)))
 
 
 # The learner of one kernel.
@@ -261,8 +257,7 @@ def _(base, table, f, rows, t, start, stop):
 
 @prepare.register(Fans)
 def _(base, table, f, rows, t, start, stop):
-    all = Linear(f.coef[0], f.past[0], f.squares[0], f.count[0], f.lazy[0], f.scratch)
-    ahead(base, all, rows, t, start, stop)
+    fan_out(base, project_on(base, rows, t, start, stop), f.scratch.z, f.count[0, SIZE])
 
 
 @generic(default=True, inline=True)
@@ -288,14 +283,14 @@ def _(one, rows, t, told, i):
     predict(f, told, i)
 
 
-@jit
+@jit(inline=True)
 def hear_all(part, base, table, rows, t, told):
     """Leave the scores of every kernel's learner in told."""
     for i in range(told.shape[0]):
         hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
 
 
-@jit
+@jit(inline=True)
 def weigh(hedge):
     """theta = the weights; chance = (1 - smoothing) theta / max theta + smoothing, 1 for the best."""
     theta, chance, log, delta = hedge.scratch.theta, hedge.scratch.chance, hedge.log, hedge.smoothing
@@ -321,7 +316,7 @@ def draw(hedge, rounds):
         hedge.scratch.drawn[i] = 1.0 if u < hedge.scratch.chance[i] else 0.0
 
 
-@jit
+@jit(inline=True)
 def combine(hedge, task, scores, t, drawn):
     """scores[t] = the weighted votes, or scores, of all kernels, or of those drawn."""
     told, said = hedge.scratch.told, hedge.scratch.said
@@ -405,7 +400,9 @@ def _(self, rows, t, y, weight, scores):
             waits = max(waits, counts[i, PAUSE])
     for r in range(outputs):
         scores[t, r] = work.said[r]
-    note(hedge, f.count[SEEN] + 1)
+    seen = f.count[SEEN] + 1
+    if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
+        note(hedge, seen)
     f.count[PAUSE] = ROOM if waits > 0 or needs_room(base) else 0
 
 
@@ -420,12 +417,14 @@ def _(base):
     return crowded(base)
 
 
-@jit
+@jit(inline=True)
 def judge(hedge, task, loss, y, move):
     """Count the kernels' mistakes, and leave in the scratch what their weights learn from."""
     told, out = hedge.scratch.told, hedge.scratch.loss
     for i in range(told.shape[0]):
-        wrong, gap = aim(task, told, i, y, move)
+        wrong, gap = False, 0.0
+        if task.kind == REGRESSION or hedge.weighting == LOSS:
+            wrong, gap = aim(task, told, i, y, move)
         if task.kind == BINARY:
             wrong = (told[i, 0] >= 0.0) != (y > 0.0)
         elif task.kind != REGRESSION:
@@ -445,10 +444,8 @@ def punish(hedge, i):
 
 @jit
 def note(hedge, seen):
-    """Add the weights to their path, if enough rows went by since the last time."""
+    """Add the weights to their path; when it is full, every other row leaves, and the next ones come half as often."""
     path, when, marks = hedge.path, hedge.when, hedge.marks
-    if seen < marks[LAST] + marks[STRIDE]:
-        return
     if marks[MARKS] == CHECKPOINTS:
         for j in range(CHECKPOINTS // 2):
             when[j] = when[2 * j + 1]
