@@ -286,6 +286,13 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
             "nogd": {"component": "nogd"},
         },
     ),
+    (
+        "adaraker",
+        "AdaRaker",
+        ref.adaraker,
+        {"kernels": SEVERAL[:3], "n_components": 21, "reg": 0.1, "levels": 5},
+        {"": {}},
+    ),
 ]
 
 # What the twins call parameters of another name.

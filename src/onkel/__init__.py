@@ -37,12 +37,14 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
-from .estimators.multiple import MultiKernelClassifier, MultiKernelRegressor
+from .estimators.multiple import AdaRakerClassifier, AdaRakerRegressor, MultiKernelClassifier, MultiKernelRegressor
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "AdaRakerClassifier",
+    "AdaRakerRegressor",
     "BOGDClassifier",
     "BOGDRegressor",
     "BPAClassifier",

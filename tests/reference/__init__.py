@@ -4,7 +4,7 @@ from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, 
 from .dual import duol, krls
 from .features import fogd, nogd
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
-from .multiple import multi_kernel
+from .multiple import adaraker, multi_kernel
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
     budget_perceptron,
@@ -21,6 +21,7 @@ __all__ = [
     "Mean",
     "Model",
     "Result",
+    "adaraker",
     "bogd",
     "bpa",
     "bsgd",

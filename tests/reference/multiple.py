@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from .common import Draw, Model, Result, Round, cosine, judge, laplacian, linear, poly, rbf, sigmoid
+from .common import Draw, Model, Result, Round, cosine, judge, laplacian, linear, poly, rbf, sigmoid, slope
 from .features import TwoStages, fourier_model, linear_rule, nogd_rule
 from .gradient import bogd_rule
 from .passive_aggressive import bpa_rule, pa_rule, spa_rule
@@ -191,6 +191,97 @@ def multi_kernel(
     result = Result(np.array(scores), all_of_them, None)
     all_of_them.path = path
     return result
+
+
+class Intervals:
+    """AdaRaker's models: for every length of interval one of each kernel, and what they say together."""
+
+    def __init__(self, levels, fresh, eta, outputs):
+        self.fresh, self.eta, self.levels, self.t = fresh, eta, levels, 1
+        self.bias = np.zeros(outputs)
+        self.models = [fresh() for _ in range(levels)]
+        self.log = np.zeros((levels, len(self.models[0])))
+        self.trust = np.log([self.pace(level) for level in range(levels)])
+
+    def pace(self, level):
+        """The step on intervals of length 2^level."""
+        return min(0.5, self.eta / np.sqrt(2**level))
+
+    @property
+    def begun(self):
+        """Levels with an interval by now."""
+        return [level for level in range(self.levels) if 2**level <= self.t]
+
+    def share(self, log):
+        odds = np.exp(log - np.max(log))
+        return odds / odds.sum()
+
+    def each(self, x):
+        """What every interval says."""
+        return [self.share(self.log[j]) @ np.array([model(x) for model in self.models[j]]) for j in self.begun]
+
+    def __call__(self, x):
+        return self.share(self.trust[self.begun]) @ np.array(self.each(x))
+
+    def end_round(self):
+        """Intervals that end begin anew."""
+        self.t += 1
+        for level in range(self.levels):
+            if self.t % 2**level == 0:
+                self.models[level] = self.fresh()
+                self.log[level], self.trust[level] = 0.0, np.log(self.pace(level))
+
+    @property
+    def weights(self):
+        return np.vstack([model.weights for row in self.models for model in row])
+
+
+def adaraker(
+    X,
+    y,
+    kernel,
+    task,
+    outputs=1,
+    *,
+    kernels,
+    n_components,
+    loss,
+    eta,
+    reg,
+    ceiling,
+    levels,
+    epsilon=0.0,
+    weights=None,
+    draw=None,
+):
+    """Shen, Chen & Giannakis, Random feature-based online multi-kernel learning, 2019, Algorithm 2."""
+    d, key = np.shape(X)[1], draw.key
+
+    def fresh():
+        return [fourier_model(function_of(one), n_components, d, outputs, Draw(key)) for one in kernels]
+
+    def judged(f, label, more=0.0):
+        return min(loss_value(task, loss, judge(task, label, f, epsilon).gap, epsilon) + more, ceiling) / ceiling
+
+    model, scores = Intervals(levels, fresh, eta, outputs), []
+    weights = np.ones(len(X)) if weights is None else weights
+    for x, label, weight in zip(np.asarray(X, float), y, weights):
+        f, levels_say = model(x), model.each(x)
+        scores.append(f)
+        if weight == 0:
+            continue
+        for level, said in zip(model.begun, levels_say):
+            pace = model.pace(level)
+            model.trust[level] += pace * (judged(f, label) - judged(said, label))
+            for i, one in enumerate(model.models[level]):
+                own = one(x)
+                model.log[level, i] -= pace * judged(own, label, reg / 2 * np.sum(one.weights**2))
+                verdict = judge(task, label, own, epsilon)
+                push = weight * slope(task, loss, verdict.gap, epsilon)
+                gradient = -push * np.outer(verdict.direction, one.features(x)) + reg * one.weights
+                one.weights = one.weights - pace * gradient
+        model.end_round()
+    return Result(np.array(scores), model, None)
 
 
 def loss_value(task, loss, gap, epsilon):

@@ -140,6 +140,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         "Gaussians of the widths 2^6, 2^5, ..., 2^-6 (for FOGD only these).",
         Check("a list of kernels from onkel.kernels", _kernel_list),
     ),
+    "levels": ("Most intervals at a time, of the lengths 1, 2, 4, ...", whole(1)),
     "component": ("What learns with each of the kernels.", ANY),
     "update": ("Whether all kernels learn from an example, or those drawn by their weights.", ANY),
     "combination": ("Whether all kernels vote, or those drawn by their weights.", ANY),

@@ -6,16 +6,19 @@ import numpy as np
 
 from .. import kernels as known
 from .._panels import panel_shape, slots
-from ..expansion import PAUSE, SCALE, SEEN, SIZE, UNLIMITED
+from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, UNLIMITED
 from ..features import fans, fourier_slots, with_doublings
 from ..kernels import Kernel, kernels_of
-from ..learners import hedge
+from ..learners import adaraker, hedge
+from ..learners.featured import Featured
 from ..learners.hedge import ALL, DRAWN, MARKS, MODES, OUTPUTS, THINNED, WEIGHTINGS, MultiKernel
+from ..linear import GRADIENT, Rule
 from ..losses import NAMES, Loss
 from ..nystroem import switch
 from ..pool import Pool, bank, landmarks, pool
 from ..rng import generator
 from ..state import arrays, transplant
+from ..steps import CONSTANT
 from . import budget, exact, features
 from ._base import _check_poly
 from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting
@@ -53,8 +56,42 @@ def thesis_kernels(shift_invariant: bool = False) -> tuple[Kernel, ...]:
     return gaussians if shift_invariant else (*(known.poly(1.0, 0.0, p) for p in (1, 2, 3)), *gaussians)
 
 
-class _MultiKernel(OnlineEstimator):
+class _Several(OnlineEstimator):
+    """Estimators with a list of kernels."""
+
     kernels: Any
+
+    def _features(self) -> bool:
+        """Whether all kernels must have random Fourier features."""
+        raise NotImplementedError
+
+    def _kernels(self) -> tuple[Kernel, ...]:
+        return thesis_kernels(self._features()) if self.kernels is None else tuple(self.kernels)
+
+    def _kernel(self, X: Any, targets: Any, key: int) -> Any:
+        for kernel in self._kernels():
+            if kernel.kind == known.POLY:
+                _check_poly(X, kernel)
+        return with_doublings(self._kernels()) if self._features() else self._kernels()
+
+    def _sound(self, X: Any) -> Any:
+        X = super()._sound(X)
+        if hasattr(self, "_setting"):
+            self._kernel(X, None, 0)
+        return X
+
+    def _check(self) -> None:
+        if self._features() and any(kernel.kind not in (known.RBF, known.LAPLACIAN) for kernel in self._kernels()):
+            raise ValueError("Only rbf and laplacian kernels have random Fourier features, which this learner needs.")
+
+    @property
+    def kernels_(self) -> tuple[Kernel, ...]:
+        """The kernels."""
+        self._fitted()
+        return tuple(self._setting.kernel)
+
+
+class _MultiKernel(_Several):
     component: Any
     update: Any
     combination: Any
@@ -110,25 +147,11 @@ class _MultiKernel(OnlineEstimator):
         counted = self.share and self.update == "stochastic" and self.component in EXCHANGING
         return int(self.budget) if counted else UNLIMITED
 
-    def _kernels(self) -> tuple[Kernel, ...]:
-        return thesis_kernels(self.component == "fogd") if self.kernels is None else tuple(self.kernels)
-
-    def _kernel(self, X: Any, targets: Any, key: int) -> Any:
-        for kernel in self._kernels():
-            if kernel.kind == known.POLY:
-                _check_poly(X, kernel)
-        return with_doublings(self._kernels()) if self.component == "fogd" else self._kernels()
-
-    def _sound(self, X: Any) -> Any:
-        X = super()._sound(X)
-        if hasattr(self, "_setting"):
-            self._kernel(X, None, 0)
-        return X
+    def _features(self) -> bool:
+        return bool(self.component == "fogd")
 
     def _check(self) -> None:
-        for kernel in self._kernels():
-            if self.component == "fogd" and kernel.kind not in (known.RBF, known.LAPLACIAN):
-                raise ValueError('component="fogd" needs kernels with random Fourier features: rbf or laplacian ones.')
+        super()._check()
         m = len(self._kernels())
         if self.share and self.component in BOUNDED and self._total() == UNLIMITED and self.budget < m:
             raise ValueError(f"budget must be at least the number of kernels, {m}, to be shared in equal parts.")
@@ -309,12 +332,6 @@ class _MultiKernel(OnlineEstimator):
         return _softmax(self._learner.hedge.log)
 
     @property
-    def kernels_(self) -> tuple[Kernel, ...]:
-        """The kernels."""
-        self._fitted()
-        return tuple(self._setting.kernel)
-
-    @property
     def mistakes_(self) -> np.ndarray:
         """Mistakes of every kernel's learner so far; for numbers, misses above epsilon."""
         self._fitted()
@@ -492,3 +509,119 @@ def _points_at(base: Pool, places: np.ndarray) -> np.ndarray:
     """The points at these places of a pool, (n, d)."""
     d = base.points.shape[1]
     return np.moveaxis(base.points, 1, 2).reshape(-1, d)[places]
+
+
+class _AdaRaker(_Several):
+    n_components: Any
+    loss: Any
+    eta: Any
+    reg: Any
+    ceiling: Any
+    levels: Any
+
+    def _features(self) -> bool:
+        return True
+
+    def _check(self) -> None:
+        super()._check()
+        if not min(0.5, self.eta) * self.reg < 1:
+            raise ValueError(f"eta * reg must be below 1, or nothing is remembered; got {self.eta * self.reg:g}.")
+
+    def _make(self, s: Setting, capacity: int) -> Any:
+        m, levels, dtype = len(s.kernel), int(self.levels), np.dtype(s.dtype)
+        loss = Loss(NAMES.index(self.loss), float(getattr(self, "epsilon", 0.0)))
+        rule = Rule(GRADIENT, float(self.eta), CONSTANT, float(self.reg), 1.0)
+        f = hedge.linears(levels * m, fourier_slots(capacity), s.outputs, dtype)
+        plain = getattr(adaraker.pace, "py_func", adaraker.pace)
+        return adaraker.AdaRaker(
+            s.task,
+            loss,
+            float(self.ceiling),
+            Featured(0, s.task, loss, rule, f),
+            fans(s.kernel, capacity, s.d, dtype, s.key),
+            np.zeros((levels, m)),
+            np.log([plain(float(self.eta), level) for level in range(levels)]),
+            hedge.course(s.outputs, dtype),
+            adaraker.work(levels, m, s.outputs, dtype),
+        )
+
+    def _most(self) -> int:
+        return int(self.n_components)
+
+    def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        return {"part.f.coef": (int(self.levels) * len(s.kernel), s.outputs, fourier_slots(capacity))}
+
+    def _constant(self) -> tuple[str, ...]:
+        return ("base.",)
+
+    def _widened(self, learner: Any, d: int) -> Any:
+        made = self._make(self._setting._replace(d=d), self._most())
+        return transplant(made, arrays(learner) | {"base.weights": made.base.weights})
+
+    def _reader(self, d: int) -> Any:
+        return self._widened(self._learner, d)
+
+    def _work(self, learner: Any) -> int:
+        return int(learner.base.n * (learner.base.weights.shape[1] + 16 * learner.log.size))
+
+    @property
+    def intervals_(self) -> np.ndarray:
+        """Lengths of the intervals that there are by now."""
+        seen = float(self._fitted().lazy[ROUNDS]) + 1
+        return np.array([2**level for level in range(int(self.levels)) if 2**level <= seen])
+
+    @property
+    def interval_weights_(self) -> np.ndarray:
+        """Weights of the intervals, which sum to 1."""
+        return _softmax(self._learner.trust[: len(self.intervals_)])
+
+    @property
+    def weights_(self) -> np.ndarray:
+        """Weights of the kernels, over all intervals; they sum to 1."""
+        return np.array(self.interval_weights_ @ self.kernel_weights_)
+
+    @property
+    def kernel_weights_(self) -> np.ndarray:
+        """Weights of the kernels in every interval, (intervals, kernels)."""
+        n = len(self.intervals_)
+        return np.array([_softmax(row) for row in self._learner.log[:n]])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features, (levels * kernels * outputs, 2 n_components): all sines, then all cosines."""
+        self._fitted()
+        f, n = self._learner.part.f, self._learner.base.n
+        w = f.coef * f.lazy[:, None, None, SCALE].astype(f.coef.dtype)
+        w, half = w.reshape(-1, w.shape[2]), w.shape[2] // 2
+        return np.hstack([w[:, :n], w[:, half : half + n]])
+
+
+@estimator
+class AdaRakerClassifier(OnlineClassifier, _AdaRaker):
+    """AdaRaker: several kernels on random features, over intervals of many lengths (Shen, Chen & Giannakis 2019)."""
+
+    kernels: list[Kernel] | None = None
+    n_components: int = 50
+    loss: str = "hinge"
+    eta: float = 0.5
+    reg: float = 1e-3
+    ceiling: float = 2.0
+    levels: int = 12
+    _softmax: ClassVar[bool] = False
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": CLASSIFIER_LOSSES}
+
+
+@estimator
+class AdaRakerRegressor(OnlineRegressor, _AdaRaker):
+    """AdaRaker for numbers: several kernels, over intervals of many lengths (Shen, Chen & Giannakis 2019)."""
+
+    kernels: list[Kernel] | None = None
+    n_components: int = 50
+    loss: str = "squared"
+    eta: float = 0.5
+    reg: float = 1e-3
+    ceiling: float = 1.0
+    levels: int = 12
+    epsilon: float = 0.0
+    _slow: ClassVar[bool] = True
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}

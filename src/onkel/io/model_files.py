@@ -27,14 +27,15 @@ from .._panels import padded, panel_shape
 from ..estimators import budget, exact, features, multiple
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
-from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
+from ..expansion import PAUSE, SEEN, SIZE, UNLIMITED, Expansion
 from ..features import MOST_DOUBLINGS
+from ..learners.adaraker import AdaRaker
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
-from ..learners.hedge import CHECKPOINTS, MultiKernel
+from ..learners.hedge import CHECKPOINTS, Course, MultiKernel
 from ..learners.nogd import FULL, NOGD
 from ..linear import Linear
 from ..nystroem import Nystroem
@@ -485,6 +486,10 @@ def _check_state(learner: Any, most: int) -> None:
         _need(array.dtype.kind != "f" or np.isfinite(array).all(), f"its array {name!r} has NaN or infinity")
     if isinstance(learner, MultiKernel):
         _check_several(learner, most)
+    elif isinstance(learner, AdaRaker):
+        _check_course(learner.f)
+        _need(learner.f.count[PAUSE] == 0 and (learner.part.f.lazy[:, 0] > 0).all(), "its counters are not valid")
+        _need((learner.part.f.count[:, SIZE] == learner.part.f.coef.shape[2]).all(), "its counters are not valid")
     elif isinstance(learner.f, Expansion):
         _check_expansion(learner.f, most)
         _check_points(learner.f)
@@ -526,11 +531,9 @@ def _check_linear(f: Linear) -> None:
 
 def _check_several(learner: MultiKernel, most: int) -> None:
     """What the learners of several kernels share, and how they are weighed."""
-    hedge, f = learner.hedge, learner.f
-    zeros, (seen, pause), marks = f.count[:2], f.count[SEEN:].tolist(), hedge.marks.tolist()
-    _need(not zeros.any() and 0 <= seen < UNLIMITED and pause in (0, 1), "its counters are not valid")
-    scale, total, rounds = f.lazy.tolist()
-    _need(scale == 1 and total == rounds == int(rounds) and 0 <= rounds <= seen, "its rounds are not valid")
+    _check_course(learner.f)
+    hedge, (seen, pause) = learner.hedge, learner.f.count[SEEN:].tolist()
+    marks = hedge.marks.tolist()
     _need(
         ((hedge.mistakes >= 0) & (hedge.mistakes <= seen)).all() and (hedge.log <= 0).all(), "its weights are not valid"
     )
@@ -539,6 +542,13 @@ def _check_several(learner: MultiKernel, most: int) -> None:
         _need(pause == 0, "its counters are not valid")
         return
     _check_pool(learner.base, _places(learner), most, pause)
+
+
+def _check_course(f: Course) -> None:
+    zeros, (seen, pause) = f.count[:SEEN], f.count[SEEN:].tolist()
+    _need(not zeros.any() and 0 <= seen < UNLIMITED and pause in (0, 1), "its counters are not valid")
+    scale, total, rounds = f.lazy.tolist()
+    _need(scale == 1 and total == rounds == int(rounds) and 0 <= rounds <= seen, "its rounds are not valid")
 
 
 def _places(learner: MultiKernel) -> np.ndarray:
