@@ -6,8 +6,8 @@ python benchmarks/multiple_kernels.py --times
 Table 5.2: OMKC without a budget (U, DD, SD with the perceptron; DD and SD with PA-I) and OMKL-SPA. Table 5.4: a budget
 of 100 points, or 100 random components, for every kernel. Settings of the thesis: <x, z>^p for p = 1, 2, 3 and
 Gaussians of the widths 2^-6 to 2^6; discount 0.99, smoothing 0.001; C = 0.1; SPA: eta 0.1, alpha 1, beta 3. Steps
-that the thesis chose from 1, 0.1, ..., 0.0001 are chosen here on one order of the rows. Data as distributed by LIBSVM,
-from ONKEL_DATA or the folder shared/data beside the project; madelon and magic04 with every feature between -1 and 1.
+that the thesis chose from 1, 0.1, ..., 0.0001 are chosen here on one order of the rows. Data as distributed by LIBSVM
+(madelon and magic04 unscaled), from ONKEL_DATA or the folder shared/data beside the project.
 
 --times: seconds of 13 Gaussian kernels over those of one, in one run. Read the ratios, not the times.
 """
@@ -34,7 +34,6 @@ FILES = {
     "magic04": (["magic04"], 10),
     "a9a": (["a9a.train", "a9a.test"], 123),
 }
-SCALED = ("madelon", "magic04")
 STEPS = (1.0, 0.1, 0.01, 0.001, 0.0001)
 SD = {"update": "stochastic"}
 TABLES = {
@@ -100,11 +99,7 @@ def read(name):
     X, y = sp.vstack([X for X, _ in parts], "csr"), np.concatenate([y for _, y in parts])
     if X.nnz < X.shape[0] * d / 4:
         return X, y
-    X = X.toarray()
-    if name in SCALED:
-        low, high = X.min(axis=0), X.max(axis=0)
-        X = 2 * (X - low) / np.where(high > low, high - low, 1) - 1
-    return X, y
+    return X.toarray(), y
 
 
 def error(model, X, y):

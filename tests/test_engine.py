@@ -184,7 +184,7 @@ def panels_from_compiled(x, indices, points, p, n, out, l1):
 
 @pytest.mark.parametrize(("dtype", "ulps"), [(np.float64, 4), (np.float32, 8)])
 def test_exp(dtype, ulps):
-    """Within a few units of the last place over the whole range; exactly 1 at 0; no surprise at the far end."""
+    """Within a few units of the last place over the whole range; exactly 1 at 0; 0 at the far end."""
     low = -700 if dtype == np.float64 else -80
     x = np.concatenate([np.linspace(low, 0, 40_000), -np.logspace(-20, np.log10(-low), 7_999), [0.0]])
     k = _simd.aligned(slots(len(x), dtype), dtype)
@@ -196,8 +196,7 @@ def test_exp(dtype, ulps):
     assert k[len(x) - 1] == 1
     k[:3] = [-1e30, -5000.0, -800.0]
     exp_from_compiled(k, 3, 1.0)
-    assert (k[:3] >= 0).all()
-    assert k[:3].max() < 1e-30
+    assert not k[:3].any()
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])

@@ -62,17 +62,18 @@ class Vectors:
         return self.b.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(self.lanes), 0))
 
     def exp(self, x):
-        """exp(x) for x <= 0: 2**n times a polynomial; n goes into the exponent bits by a shift."""
+        """exp(x) for x <= 0, 0 on underflow: 2**n times a polynomial; n goes into the exponent bits by a shift."""
         b, c = self.b, self.const
         low, high_ln2, low_ln2, magic, shift, poly = _EXP64 if self.double else _EXP32
-        x = b.select(b.fcmp_ordered(">", x, c(low)), x, c(low))
+        normal = b.fcmp_ordered(">", x, c(low))
+        x = b.select(normal, x, c(low))
         n = self.call("rint", b.fmul(x, c(1.4426950408889634)))
         minus = b.fneg(n)
         r = self.fma(minus, c(low_ln2), self.fma(minus, c(high_ln2), x))
         value = self._estrin(poly, r)
         integer = ir.VectorType(ir.IntType(64 if self.double else 32), self.lanes)
         bits = b.shl(b.bitcast(b.fadd(n, c(magic)), integer), ir.Constant(integer, [shift] * self.lanes))
-        return b.fmul(value, b.bitcast(bits, self.type))
+        return b.select(normal, b.fmul(value, b.bitcast(bits, self.type)), c(0.0))
 
     def sincos(self, x):
         """(sin x, cos x) for |x| <= SINCOS_LIMIT: series around the nearest multiple of pi/2."""

@@ -48,14 +48,6 @@ class Ensemble:
     def __call__(self, x):
         return self.combined([model(x) for model in self.models], self.theta)
 
-    def errs(self, f, y, epsilon):
-        """Whether one kernel is wrong, ties in favour of the positive or first class."""
-        if self.task == "regression":
-            return abs(y - f[0]) > epsilon
-        if self.task == "binary":
-            return (1 if f[0] >= 0 else -1) != y
-        return np.argmax(f) != y
-
     # All support vectors, with a coefficient for every output of every kernel; or all weights.
 
     @property
@@ -168,7 +160,7 @@ def multi_kernel(
         chances[:] = chance if thinned else 1.0
         verdicts = [judge(own, label, f, epsilon) for f in told]
         for i, f in enumerate(told):
-            wrong = all_of_them.errs(f, label, epsilon)
+            wrong = judge(task, label, f, epsilon).wrong
             all_of_them.mistakes[i] += wrong
             if update == "stochastic" and not thinned and not drawn[i]:
                 continue

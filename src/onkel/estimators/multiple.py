@@ -333,7 +333,7 @@ class _MultiKernel(_Several):
 
     @property
     def mistakes_(self) -> np.ndarray:
-        """Mistakes of every kernel's learner so far; for numbers, misses above epsilon."""
+        """Mistakes of every kernel's learner so far, ties included; for numbers, misses above epsilon."""
         self._fitted()
         return np.array(self._learner.hedge.mistakes)
 

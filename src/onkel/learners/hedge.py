@@ -24,7 +24,7 @@ from ..linear import Linear, linear, predict
 from ..linear import Scratch as LinearScratch
 from ..losses import Loss, value
 from ..nystroem import READY, embed
-from ..outputs import BINARY, REGRESSION, Task, aim
+from ..outputs import BINARY, Task, aim
 from ..pool import NOBODY, Bank, Pool, crowded, gather, limit, measure_from, member, nth_landmarks
 from ..rng import hashed, uniform_at
 from ..stream import ROOM, begin_round, glance, look, step
@@ -422,13 +422,7 @@ def judge(hedge, task, loss, y, move):
     """Count the kernels' mistakes, and leave in the scratch what their weights learn from."""
     told, out = hedge.scratch.told, hedge.scratch.loss
     for i in range(told.shape[0]):
-        wrong, gap = False, 0.0
-        if task.kind == REGRESSION or hedge.weighting == LOSS:
-            wrong, gap = aim(task, told, i, y, move)
-        if task.kind == BINARY:
-            wrong = (told[i, 0] >= 0.0) != (y > 0.0)
-        elif task.kind != REGRESSION:
-            wrong = winner(told, i) != y
+        wrong, gap = aim(task, told, i, y, move)
         hedge.mistakes[i] += wrong
         out[i] = value(loss, gap) if hedge.weighting == LOSS else wrong
 
