@@ -283,7 +283,6 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         {
             "stochastic": {"component": "rbp", "update": "stochastic", "combination": "stochastic"},
             "fogd": {"component": "fogd", "kernels": SEVERAL[:3], "n_components": 37, "weighting": "loss"},
-            "nogd": {"component": "nogd"},
         },
     ),
     (

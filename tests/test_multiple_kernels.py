@@ -1,5 +1,6 @@
 """Several kernels: every mode against its slow twin, what they share, and what must not depend on it."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -125,6 +126,41 @@ def test_a_kernel_taken_out_goes_on(component, sparse):
     assert onkel.MultiKernelClassifier().fit(X, y).best_estimator_.n_seen_ == 2 * N or component != "perceptron"
 
 
+@each_component
+def test_pieces_copies_and_files(component, tmp_path):
+    """However the stream is cut, and with the model written and read in between, the bits are the same."""
+    X, y = stream(BINARY, N)
+    for mode in ("DD", "SD"):
+        whole, model, scores = make(component, BINARY, **MODES[mode]), make(component, BINARY, **MODES[mode]), []
+        expected = whole.learn(X, y, classes=[-1, 1])
+        for a, b in itertools.pairwise([0, 1, 9, 24, 25, N // 2, N]):
+            scores.append(model.learn(X[a:b], y[a:b], classes=[-1, 1]))
+            onkel.save(model, tmp_path / "model.onkel")
+            model = copy.deepcopy(onkel.load(tmp_path / "model.onkel"))
+        np.testing.assert_array_equal(np.concatenate(scores), expected)
+        assert state(model) == state(whole)
+
+
+@pytest.mark.parametrize("component", grouped("rbp", "nogd"))
+def test_files_whose_points_do_not_fit_are_refused(component, tmp_path):
+    """Places in the pool say where compiled code reads and writes."""
+    X, y = stream(BINARY, N)
+    for name, change in {
+        "place": lambda held, base: held.place.__setitem__((0, 0), 10**6),
+        "negative": lambda held, base: held.place.__setitem__((1, 2), -1),
+        "twice": lambda held, base: held.place.__setitem__((0, 0), held.place[0, 1]),
+        "users": lambda held, base: base.users.__setitem__(0, 0),
+        "free": lambda held, base: base.count.__setitem__(1, 1),
+        "size": lambda held, base: held.count.__setitem__((0, 0), 10**6),
+        "none": lambda held, base: base.count.__setitem__(0, 0),
+    }.items():
+        model = make(component, BINARY).fit(X, y)
+        change(model._learner.part.map if component == "nogd" else model._learner.part.f, model._learner.base)
+        with pytest.raises(ValueError, match="cannot be saved"):
+            onkel.save(model, tmp_path / name)
+        assert not (tmp_path / name).exists()
+
+
 def test_the_best_kernel_can_be_saved(tmp_path):
     X, y = stream(BINARY, N)
     for component in ("rbp", "fogd"):
@@ -206,11 +242,13 @@ def test_ladders_of_widths(dtype):
     """The features of 13 Gaussians, of the doubles of one, and of three more kernels: four need sines of their own."""
     kernels = with_doublings([*thesis_kernels(True)[::-1], rbf(0.3), laplacian(0.5), laplacian(2.0), rbf(0.5)])
     assert [kernel.doublings for kernel in kernels].count(0) == 4
+    assert max(kernel.doublings for kernel in kernels) >= 6
     n, (X, _) = 37, stream(BINARY, 40)
     rows = Dense(np.ascontiguousarray(X, dtype))
     map, z = fans(kernels, n, X.shape[1], np.dtype(dtype), 5), np.zeros((len(kernels), 2 * 64), dtype)
     for t, x in enumerate(rows.values.astype(float)):
-        fan_out(map, project_on(map, rows, t, 0, 40), z, z.shape[1])
+        project_on(map, rows, t, 0, 40)
+        assert sorted(fan_out(map, j, z, z.shape[1]) for j in range(len(kernels))) == list(range(len(kernels)))
         for i, kernel in enumerate(kernels if t % 8 == 0 else []):
             spectrum = (ref.rbf if kernel.kind == rbf(1.0).kind else ref.laplacian)(kernel.gamma).frequency
             angles = spectrum(ref.Draw(5).stream(0, n * X.shape[1])).reshape(-1, n).T @ x

@@ -94,7 +94,7 @@ def blank(z, at, n, half):
 
 # Several widths of one kernel.
 
-MOST_DOUBLINGS = 6  # from one sine and cosine; each doubles their error
+MOST_DOUBLINGS = 12  # from one sine and cosine: each doubles their error, as it doubles that of the angle
 
 
 class FansTable(NamedTuple):
@@ -109,6 +109,7 @@ class FansTable(NamedTuple):
 
 class FansWork(NamedTuple):
     angles: np.ndarray  # projections on every family's frequencies, for a chunk of examples
+    at: np.ndarray  # (1,) where those of the present one begin
 
 
 class Fans(NamedTuple):
@@ -145,7 +146,7 @@ def fans(kernels, n, d, dtype, key):
     weights = aligned(panels.shape, dtype)
     weights[...] = panels
     size = padded(n) + BLOCK
-    return Fans(weights, table, n, size, FansWork(aligned(CHUNK * len(first) * size, dtype)))
+    return Fans(weights, table, n, size, FansWork(aligned(CHUNK * len(first) * size, dtype), np.zeros(1, np.int64)))
 
 
 def _ladders(kernels):
@@ -188,10 +189,7 @@ def _octaves(kernel, other):
 
 @jit
 def project_on(map, rows, t, start, stop):
-    """Leave in the scratch the projections of row t on every family's frequencies; returns where they begin.
-
-    They are worked out for a chunk of the rows start..stop-1 at a time.
-    """
+    """Leave in the scratch the projections of row t, worked out for a chunk of the rows start..stop-1 at a time."""
     weights, _, n, size, scratch = map
     width, place = weights.shape[2], (t - start) % CHUNK
     panels = (n + width - 1) // width
@@ -202,24 +200,23 @@ def project_on(map, rows, t, start, stop):
             for u in range(t, min(t + CHUNK, stop)):
                 at = ((u - t) * families + g) * size - g * panels * width
                 dots_in_panel(rows, u, weights, panel, min(width, n - p * width), scratch.angles, at)
-    return place * families * size
+    scratch.at[0] = place * families * size
 
 
-@jit
-def fan_out(map, at, z, stride):
-    """z[i] = the features of kernel i from the projections at `at`."""
+@jit(inline=True)
+def fan_out(map, j, z, stride):
+    """Of the kernels in the ladders' order the j-th, after those before it; z[i] = its features, i its number."""
     _, (family, scale, source, times, order), n, size, scratch = map
-    half, amplitude = stride // 2, 1.0 / np.sqrt(n)
-    for k in range(order.shape[0]):
-        i = order[k]
-        if source[i] < 0:
-            scaled(scratch.angles, at + family[i] * size, n, scale[i], z[i])
-            sincos_of(z[i], 0, n, half, amplitude)
-            blank(z[i], 0, n, half)
-        else:
-            double_angles(z[source[i]], 0, n, half, amplitude, z[i], 0)
-        for _ in range(times[i] - 1):
-            double_angles(z[i], 0, n, half, amplitude, z[i], 0)
+    half, amplitude, i = stride // 2, 1.0 / np.sqrt(n), order[j]
+    if source[i] < 0:
+        scaled(scratch.angles, scratch.at[0] + family[i] * size, n, scale[i], z[i])
+        sincos_of(z[i], 0, n, half, amplitude)
+        blank(z[i], 0, n, half)
+    else:
+        double_angles(z[source[i]], 0, n, half, amplitude, z[i], 0)
+    for _ in range(times[i] - 1):
+        double_angles(z[i], 0, n, half, amplitude, z[i], 0)
+    return i
 
 
 @jit(inline=True)

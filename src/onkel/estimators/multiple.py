@@ -262,8 +262,12 @@ class _MultiKernel(_Several):
     def _work(self, learner: Any) -> int:
         m, base = len(self._setting.kernel), learner.base
         if self.component == "fogd":
-            return int(base.n * (base.weights.shape[1] + 32 * m))
-        return int((base.count[SIZE] + 16) * (base.points.shape[1] + 16 + 16 * m))
+            return int(base.n * (base.weights.shape[1] + 8 * m))
+        return int((base.count[SIZE] + 16) * (base.points.shape[1] + 16)) + 8 * m * self._largest() + 64 * m
+
+    def _largest(self) -> int:
+        """Most points that any kernel has."""
+        return int(self.n_supports_.max())
 
     # One kernel's learner, by itself.
 
@@ -603,7 +607,7 @@ class AdaRakerClassifier(OnlineClassifier, _AdaRaker):
     kernels: list[Kernel] | None = None
     n_components: int = 50
     loss: str = "hinge"
-    eta: float = 0.5
+    eta: float = 5.0
     reg: float = 1e-3
     ceiling: float = 2.0
     levels: int = 12
@@ -618,7 +622,7 @@ class AdaRakerRegressor(OnlineRegressor, _AdaRaker):
     kernels: list[Kernel] | None = None
     n_components: int = 50
     loss: str = "squared"
-    eta: float = 0.5
+    eta: float = 1.0
     reg: float = 1e-3
     ceiling: float = 1.0
     levels: int = 12

@@ -87,7 +87,9 @@ def model_of(f, k, i):
 def _(self, rows, t, start, stop, scores):
     f, work, m = self.part.f, self.scratch, self.log.shape[1]
     n, outputs = begun(self.trust.shape[0], self.f.lazy[ROUNDS] + 1.0), work.said.shape[1]
-    fan_out(self.base, project_on(self.base, rows, t, start, stop), f.scratch.z, f.count[0, SIZE])
+    project_on(self.base, rows, t, start, stop)
+    for j in range(m):
+        fan_out(self.base, j, f.scratch.z, f.count[0, SIZE])
     shares(self.trust, n, work.share)
     for r in range(outputs):
         work.said[0, r] = 0.0

@@ -257,7 +257,18 @@ def _(base, table, f, rows, t, start, stop):
 
 @prepare.register(Fans)
 def _(base, table, f, rows, t, start, stop):
-    fan_out(base, project_on(base, rows, t, start, stop), f.scratch.z, f.count[0, SIZE])
+    project_on(base, rows, t, start, stop)
+
+
+@generic(default=True, inline=True)
+def next_kernel(base, f, j):
+    """Number of the j-th kernel that is heard, whose features are then ready."""
+    return j
+
+
+@next_kernel.register(Fans)
+def _(base, f, j):
+    return fan_out(base, j, f.scratch.z, f.count[0, SIZE])
 
 
 @generic(default=True, inline=True)
@@ -286,7 +297,8 @@ def _(one, rows, t, told, i):
 @jit(inline=True)
 def hear_all(part, base, table, rows, t, told):
     """Leave the scores of every kernel's learner in told."""
-    for i in range(told.shape[0]):
+    for j in range(told.shape[0]):
+        i = next_kernel(base, part.f, j)
         hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
 
 
