@@ -37,6 +37,7 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .evaluation.runs import progressive
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -82,5 +83,6 @@ __all__ = [
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "progressive",
     "save",
 ]

@@ -117,6 +117,12 @@ class OnlineEstimator(BaseEstimator):
                 self._widen(X.shape[1])
             return self._run(_rows(X), targets, weights)
 
+    def _begin(self, X: Any, y: Any, classes: Any = None) -> None:
+        """Settle all that a first batch settles, and learn none of it: however it is then cut, the result is one."""
+        with self._all_or_nothing():
+            X, y = self._validate(X, y, True)
+            self._start(X, self._targets(y, True, classes))
+
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
             X, y = self._validate(X, y, True)
