@@ -14,6 +14,7 @@ class Command(NamedTuple):
 
 COMMANDS = {
     "list": Command("List the learners: names, tasks, papers.", "listing"),
+    "reproduce": Command("Run tables of the papers again: our figures beside the published ones."),
 }
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # of data, models and machines; all else is a flaw of onkel
 

@@ -1,0 +1,132 @@
+"""The examples of a table's data set, in the order of each repeat."""
+
+import functools
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from ...alignment import choose_sigma
+from ...datasets import adversarial, describe, load, load_jmlr16, permutations
+
+TUNING = -1  # the number of the repeat that parameters are tuned on
+KINDS = ("load", "jmlr16", "adversarial")
+Ints = npt.NDArray[np.int64]
+
+
+class Source(NamedTuple):
+    """Where the examples come from, all of it in plain values: a source travels to other processes."""
+
+    data: str  # "kind:name"
+    scale: str = ""
+    rows: int | None = None
+    parts: bool = False  # whether there is a training and a test part
+
+
+class Facts(NamedTuple):
+    """What is known of a source without its examples."""
+
+    n: int  # examples in a stream
+    d: int
+    classes: tuple[int, ...]  # none: regression
+    digest: str  # of the examples
+    aligned: float | None  # the width of the Gaussian that fits best
+
+    @property
+    def variables(self) -> dict[str, Any]:
+        """For formulas, in the papers' letters."""
+        named = {"T": self.n, "d": self.d, "m": len(self.classes)}
+        return named if self.aligned is None else {**named, "aligned": self.aligned}
+
+
+class _Examples(NamedTuple):
+    X: Any
+    y: npt.NDArray[Any]
+    orders: Ints  # as stored by the authors; none: (0, n)
+    numeric: bool
+
+
+def facts(source: Source, *, aligned: bool = False, download: bool = False) -> Facts:
+    """A FileNotFoundError that says how to get the data if they are not there."""
+    if download:
+        describe(_base(source))  # the name first: a wrong one needs no network
+        load(_base(source), download=True)
+    one = _train(source)
+    kind = source.data.partition(":")[0]
+    n = len(stream(source, 0)[1]) if kind == "adversarial" else _shortened(len(one.y), source.rows)
+    width = choose_sigma(one.X, one.y) if aligned else None
+    digest = hashlib.blake2b(_bytes(one.X) + np.ascontiguousarray(one.y).tobytes(), digest_size=12)
+    classes = () if one.numeric else tuple(int(label) for label in np.unique(one.y))
+    return Facts(n, one.X.shape[1], classes, digest.hexdigest(), width)
+
+
+def stream(source: Source, repeat: int) -> tuple[Any, npt.NDArray[Any]]:
+    """The examples of one repeat: in the authors' stored order if there is one, else in one of NumPy's."""
+    kind, _, name = source.data.partition(":")
+    if kind == "adversarial":
+        X, y = adversarial(name, random_state=repeat + 1)
+        return X[: source.rows], y[: source.rows]
+    one = _train(source)
+    rows = order(len(one.y), one.orders, repeat)[: source.rows]
+    return one.X[rows], one.y[rows]
+
+
+def held_out(source: Source) -> tuple[Any, npt.NDArray[Any]]:
+    """The examples that are predicted after all were learnt."""
+    X, y = _loaded(source.data, source.scale, "test")[:2]
+    return X[: source.rows], y[: source.rows]
+
+
+def order(n: int, stored: Ints, repeat: int) -> Ints:
+    """Of a repeat, or of the pass that tunes, which is a permutation of its own."""
+    if 0 <= repeat < len(stored):
+        return stored[repeat]
+    return permutations(n, 1, seed=repeat + 1)[0]
+
+
+def _train(source: Source) -> _Examples:
+    return _loaded(source.data, source.scale, "train" if source.parts else "all")
+
+
+@functools.lru_cache(maxsize=4)
+def _loaded(data: str, scale: str, part: str) -> _Examples:
+    kind, _, name = data.partition(":")
+    if kind not in KINDS:
+        raise ValueError(f"{data!r} is none of {', '.join(f'{known}:NAME' for known in KINDS)}")
+    if kind == "jmlr16":
+        X, y, orders = load_jmlr16(name)
+    else:
+        X, y = load(_name(kind, name), part, download=False)
+        orders = np.empty((0, len(y)), np.int64)
+    numeric = describe(_name(kind, name)).task == "regression"
+    if scale:
+        X = _to_unit(X)
+    return _Examples(X, _to_unit(y) if scale == "both" else y, orders, numeric)
+
+
+def _name(kind: str, name: str) -> str:
+    return name.rpartition("-")[0] if kind == "adversarial" else name
+
+
+def _base(source: Source) -> str:
+    kind, _, name = source.data.partition(":")
+    return _name(kind, name)
+
+
+def _to_unit(X: Any) -> Any:
+    """Every column to [0, 1], by its extremes over all rows."""
+    X = X.toarray() if sp.issparse(X) else X
+    low, high = X.min(axis=0), X.max(axis=0)
+    return (X - low) / np.where(high > low, high - low, 1)
+
+
+def _shortened(n: int, rows: int | None) -> int:
+    return n if rows is None else min(n, rows)
+
+
+def _bytes(X: Any) -> bytes:
+    if sp.issparse(X):
+        return b"".join(part.tobytes() for part in (X.data, X.indices, X.indptr))
+    return np.ascontiguousarray(X).tobytes()
