@@ -72,7 +72,7 @@ def reproduce(
     console = Console(width=None if sys.stdout.isatty() else 160)
     if listing:
         for name in settings.names():
-            click.echo(f"{name:<16}{settings.table(name).title}")
+            click.echo(f"{name:<20}{settings.table(name).title}")
         return
     if not tables:
         raise click.UsageError("Name a table; --list shows them all.")

@@ -23,8 +23,8 @@ class DataSet:
     """A column of the table."""
 
     name: str  # as the paper prints it
-    data: str  # where it comes from: "load:german", "jmlr16:german", "adversarial:german-1"
-    scale: str = ""  # "inputs", "both": to [0, 1] by the extremes of the whole file
+    data: str  # where it comes from: "load:german", "load:a9a/train", "jmlr16:german", "adversarial:german-1"
+    scale: str = ""  # "inputs", "both" (and target): to [0, 1] by the extremes of each; "largest": all by that value
     rows: int | None = None  # only so many, the first of every order
     variables: Parameters = dataclasses.field(default_factory=dict)
 
@@ -166,8 +166,20 @@ def table(name: str) -> Table:
 
 @functools.cache
 def _read(name: str) -> Table:
+    return parsed(name, _entries(name))
+
+
+def _entries(name: str) -> dict[str, Any]:
+    """What the file says, and what it takes over from another table: variables, parameters, the rows it keeps."""
     text = resources.files(__package__).joinpath("tables", f"{name}.toml").read_text(encoding="utf-8")
-    return parsed(name, tomllib.loads(text))
+    own = tomllib.loads(text)
+    if "like" not in own:
+        return own
+    other, kept = _entries(own.pop("like")), own.pop("keep")
+    for key in ("variables", "common"):
+        own[key] = {**other.get(key, {}), **own.get(key, {})}
+    own["algorithms"] = {name: other["algorithms"][name] for name in kept} | own.get("algorithms", {})
+    return own
 
 
 def parsed(name: str, entries: Mapping[str, Any]) -> Table:

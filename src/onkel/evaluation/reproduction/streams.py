@@ -9,10 +9,12 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from ...alignment import choose_sigma
-from ...datasets import adversarial, describe, load, load_jmlr16, permutations
+from ...datasets import describe, fetch, load, load_jmlr16, permutations, repeat_blocks
+from ...datasets.streams import ADVERSARIAL
 
 TUNING = -1  # the number of the repeat that parameters are tuned on
-KINDS = ("load", "jmlr16", "adversarial")
+KINDS = ("load", "jmlr16", "adversarial")  # the last in blocks of the second
+BLOCKS = 500
 Ints = npt.NDArray[np.int64]
 
 
@@ -50,9 +52,8 @@ class _Examples(NamedTuple):
 
 def facts(source: Source, *, aligned: bool = False, download: bool = False) -> Facts:
     """A FileNotFoundError that says how to get the data if they are not there."""
-    if download:
-        describe(_base(source))  # the name first: a wrong one needs no network
-        load(_base(source), download=True)
+    if download and source.data.startswith("load:"):
+        fetch(_base(source.data).partition("/")[0])
     one = _train(source)
     kind = source.data.partition(":")[0]
     n = len(stream(source, 0)[1]) if kind == "adversarial" else _shortened(len(one.y), source.rows)
@@ -65,10 +66,11 @@ def facts(source: Source, *, aligned: bool = False, download: bool = False) -> F
 def stream(source: Source, repeat: int) -> tuple[Any, npt.NDArray[Any]]:
     """The examples of one repeat: in the authors' stored order if there is one, else in one of NumPy's."""
     kind, _, name = source.data.partition(":")
-    if kind == "adversarial":
-        X, y = adversarial(name, random_state=repeat + 1)
-        return X[: source.rows], y[: source.rows]
     one = _train(source)
+    if kind == "adversarial":
+        rounds = ADVERSARIAL[name.rpartition("-")[2]]
+        X, y = repeat_blocks(one.X, one.y, min(BLOCKS, len(one.y)), rounds, random_state=repeat + 1)
+        return X[: source.rows], y[: source.rows]
     rows = order(len(one.y), one.orders, repeat)[: source.rows]
     return one.X[rows], one.y[rows]
 
@@ -92,27 +94,33 @@ def _train(source: Source) -> _Examples:
 
 @functools.lru_cache(maxsize=4)
 def _loaded(data: str, scale: str, part: str) -> _Examples:
+    name, _, own_part = _base(data).partition("/")
+    if data.startswith("load:"):
+        X, y = _part(name, own_part or part)
+        orders = np.empty((0, len(y)), np.int64)
+    else:
+        X, y, orders = load_jmlr16(name)
+    if scale:
+        X = X / np.abs(X).max() if scale == "largest" else _to_unit(X)
+    return _Examples(X, _to_unit(y) if scale == "both" else y, orders, describe(name).task == "regression")
+
+
+def _part(name: str, part: str) -> tuple[Any, npt.NDArray[Any]]:
+    """Of a set that comes in one piece, a random fifth is the test part."""
+    if part in ("train", "test") and part not in describe(name).parts:
+        X, y = load(name, download=False)
+        shuffled = permutations(len(y), 1, seed=0)[0]
+        rows = shuffled[: len(y) // 5] if part == "test" else shuffled[len(y) // 5 :]
+        return X[rows], y[rows]
+    return load(name, part, download=False)
+
+
+def _base(data: str) -> str:
+    """The data set, with the part that is asked for: german, cod-rna/train."""
     kind, _, name = data.partition(":")
     if kind not in KINDS:
         raise ValueError(f"{data!r} is none of {', '.join(f'{known}:NAME' for known in KINDS)}")
-    if kind == "jmlr16":
-        X, y, orders = load_jmlr16(name)
-    else:
-        X, y = load(_name(kind, name), part, download=False)
-        orders = np.empty((0, len(y)), np.int64)
-    numeric = describe(_name(kind, name)).task == "regression"
-    if scale:
-        X = _to_unit(X)
-    return _Examples(X, _to_unit(y) if scale == "both" else y, orders, numeric)
-
-
-def _name(kind: str, name: str) -> str:
     return name.rpartition("-")[0] if kind == "adversarial" else name
-
-
-def _base(source: Source) -> str:
-    kind, _, name = source.data.partition(":")
-    return _name(kind, name)
 
 
 def _to_unit(X: Any) -> Any:
