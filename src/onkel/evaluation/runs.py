@@ -121,7 +121,7 @@ class _Run:
                 kept.append((X, y))
         if self.n == 0:
             raise ValueError("The stream has no examples.")
-        if self.found[-1].examples < self.n:
+        if not self.found or self.found[-1].examples < self.n:
             self._mark()
         if comparator is None:
             return Report(tuple(self.found))
