@@ -106,23 +106,34 @@ def test_the_source_is_read_once_and_its_time_is_kept_apart():
 
 
 def test_compiling_is_not_learning(monkeypatch):
-    """The first call of `learn` is of a copy, before the clock starts."""
+    """What is slow only once is done by a copy, before the clock starts."""
     X, y = moons(100)
-    called, learn = [], onkel.RBPClassifier.learn
+    called, run = [], onkel.RBPClassifier._run
 
-    def slow_at_first(self, X, y):
+    def slow_at_first(self, *batch):
         if not called:
             time.sleep(0.3)
         called.append(self)
-        return learn(self, X, y)
+        return run(self, *batch)
 
-    monkeypatch.setattr(onkel.RBPClassifier, "learn", slow_at_first)
+    monkeypatch.setattr(onkel.RBPClassifier, "_run", slow_at_first)
     model = rbp()
     last = progressive(model, (X, y)).checkpoints[-1]
     assert called[0] is not model
     assert all(one is model for one in called[1:])
     assert last.learning < 0.3
     assert model.n_seen_ == 100
+
+
+def test_a_model_that_overflows_keeps_what_it_learnt_before():
+    X, _ = moons(80)
+    y = np.where(np.arange(80) < 3, X[:, 0], 1e300)
+    model, cut = (onkel.KernelOGDRegressor(eta=1e10, gamma=2.0) for _ in range(2))
+    with pytest.raises(ValueError, match=r"KernelOGD, after 3 examples: The model overflowed between rows 0 and 76"):
+        progressive(model, (X, y), checkpoints=[3])
+    assert model.n_seen_ == 3
+    cut.partial_fit(X[:3], y[:3])
+    assert np.array_equal(model.predict(X), cut.predict(X))
 
 
 def test_a_model_goes_on_from_what_it_knows():
@@ -284,7 +295,7 @@ def test_errors_say_what_and_whose():
         progressive([model, model], (X, y))
     with pytest.raises(ValueError, match="do not learn from the same stream"):
         progressive([model, onkel.RBPRegressor()], (X, y))
-    for bad in ("linear", 0, [0, 5]):
+    for bad in ("linear", 0, [0, 5], [5, 5]):
         with pytest.raises(ValueError, match="checkpoints"):
             progressive(model, (X, y), checkpoints=bad)
     with pytest.raises(ValueError, match="60 rows, but 59 targets"):
