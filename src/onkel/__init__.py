@@ -37,6 +37,7 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
@@ -86,5 +87,6 @@ __all__ = [
     "kernel_alignment",
     "load",
     "open_stream",
+    "progressive",
     "save",
 ]
