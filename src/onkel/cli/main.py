@@ -13,6 +13,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "race": Command("Let learners race side by side; writes a report with curves."),
     "list": Command("List the learners: names, tasks, papers.", "listing"),
 }
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # of data, models and machines; all else is a flaw of onkel

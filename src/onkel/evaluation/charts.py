@@ -85,7 +85,7 @@ def _horizontal(x: Axis, label: str) -> Iterator[str]:
 
 
 def _top(series: list[Series], chop: bool) -> tuple[float, list[str]]:
-    """How high the chart is, and whose lines go beyond it. The first few values of each, which are wild, do not count."""
+    """How high the chart is, and whose lines go beyond it. The first few values of each are wild and do not count."""
     highest = {s.name: max(s.y[len(s.y) // 10 :], default=0.0) for s in series}
     most = 3 * statistics.median(highest.values()) if chop else math.inf
     above = [name for name, value in highest.items() if value > most]

@@ -94,12 +94,11 @@ def _heat(heat: Heat) -> str:
 def _table(heat: Heat) -> str:
     report = heat.report
     spread = ": mean ± standard deviation of the runs" if report.repeats > 1 else ""
-    best = min(report.summary, key=lambda s: s.error if math.isfinite(s.error) else math.inf).learner
     head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name, _ in report.cells[0])
     rows = []
     for k, row in enumerate(report.cells):
         (_, name), *cells = row
-        mark = ' class="best"' if name == best else ""
+        mark = ' class="best"' if name == heat.best else ""
         key = f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
         values = "".join(f"<td>{html.escape(cell)}</td>" for _, cell in cells)
         rows.append(f'<tr{mark}><th scope="row">{key}{html.escape(name)}</th>{values}</tr>')

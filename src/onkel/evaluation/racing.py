@@ -1,6 +1,7 @@
 """A race: several learners over the same streams, side by side."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ..alignment import distances, gamma_of
 from ..datasets import load, sea, turning_moons
 from ..estimators._online import OnlineEstimator
 from ..io.model_files import ESTIMATORS
-from .reports import Checkpoint, Report
+from .reports import Checkpoint, Report, finite
 from .runs import _read, _rows, _stacked, progressive, repeated
 
 # Who races unless told otherwise, by the estimators' names without Classifier and Regressor, and with which parameters
@@ -56,6 +57,17 @@ class Heat(NamedTuple):
         return gamma_of("rbf", self.sigma)
 
     @property
+    def best(self) -> str:
+        """The learner with the smallest error."""
+        return min(self.report.summary, key=lambda s: s.error if math.isfinite(s.error) else math.inf).learner
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A flat row per learner; None for what is not finite."""
+        about = {"stream": self.name, "examples": self.examples, "features": self.features, "classes": self.classes}
+        about |= {"sigma": self.sigma, "gamma": self.gamma, "runs": self.report.repeats, "metric": self.report.metric}
+        return [finite({**about, **s._asdict(), "examples": self.examples}) for s in self.report.summary]
+
+    @property
     def facts(self) -> str:
         """The stream in words."""
         task = f"{self.classes} classes" if self.classes else "regression"
@@ -71,7 +83,7 @@ def race(
     algorithms: Sequence[str] | None = None,
     *,
     name: str = "stream",
-    budget: int = 100,
+    budget: int = 50,
     sigma: float | None = None,
     repeats: int | None = None,
     seed: int = 1,
@@ -96,7 +108,8 @@ def race(
     seed
         Of orders, streams and models.
     classes, task
-        All labels that may come; "classification" or "regression". Default: what the first batch looks like.
+        All labels that may come, as words or as the source has them; "classification" or "regression". Default: what
+        the first batch looks like.
     say
         Told in words what goes on.
     watch
@@ -138,7 +151,7 @@ def _entry(algorithms: Sequence[str] | None) -> dict[str, dict[str, Any]]:
 
 def _on_track(track: Track, entry: Any, repeats: int, settings: dict[str, Any]) -> Heat:
     X, y = track.stream(settings["seed"])
-    models, left_out, sigma = _line_up(entry, X, y, np.unique(y), settings, wider=False)
+    models, left_out, sigma = _line_up(track.name, entry, X, y, np.unique(y), settings, wider=False)
     report = repeated(
         models,
         track.stream,
@@ -166,9 +179,11 @@ def _on_source(
         parts = list(stream)
         stream = first = _stacked([X for X, _ in parts]), np.concatenate([y for _, y in parts])
     X, y = first
-    if classes is None and task != "regression" and (task or not looks_numeric(y)):
-        classes = np.unique(y)
-    models, left_out, sigma = _line_up(entry, X, y, classes, settings, wider=True)
+    if task == "regression" or (task is None and classes is None and looks_numeric(y)):
+        classes = None
+    else:
+        classes = np.unique(y if classes is None else _like(y, classes))
+    models, left_out, sigma = _line_up(name, entry, X, y, classes, settings, wider=True)
     options = {"checkpoints": _marks(), "classes": classes, "watch": _told(name, settings)}
     if repeats > 1:
         report = repeated(models, stream, repeats=repeats, seed=settings["seed"], **options)
@@ -181,7 +196,14 @@ def _on_source(
 
 
 def _line_up(
-    entry: dict[str, dict[str, Any]], X: Any, y: np.ndarray, classes: Any, settings: dict[str, Any], *, wider: bool
+    name: str,
+    entry: dict[str, dict[str, Any]],
+    X: Any,
+    y: np.ndarray,
+    classes: Any,
+    settings: dict[str, Any],
+    *,
+    wider: bool,
 ) -> tuple[dict[str, OnlineEstimator], dict[str, str], float]:
     """The models, compiled; who is left out and why; the kernel width."""
     sigma = settings["sigma"] or default_sigma(X)
@@ -190,11 +212,11 @@ def _line_up(
         kind = ESTIMATORS.get(stem + ("Regressor" if classes is None else "Classifier"))
         if kind is None:
             left_out[stem] = "no regression" if classes is None else "no classification"
-        elif classes is not None and len(classes) > 2 and not kind._multiclass:  # type: ignore[attr-defined]
+        elif classes is not None and len(classes) > 2 and not kind._multiclass:
             left_out[stem] = "two classes only"
         else:
             models[stem] = _configured(kind, own, sigma, settings, wider)
-            settings["say"](f"making {stem} ready (compiled once per machine, which takes some seconds)")
+            settings["say"](f"{name}: making {stem} ready (its first run on a machine compiles it)")
             models[stem]._begin(X, y, classes)
             models[stem].learn(_rows(X, 0, 2), y[:2])
             models[stem] = _configured(kind, own, sigma, settings, wider)
@@ -214,12 +236,19 @@ def _configured(kind: Any, own: dict[str, Any], sigma: float, settings: dict[str
 
 def _told(name: str, settings: dict[str, Any]) -> Callable[[Checkpoint], None]:
     def told(checkpoint: Checkpoint) -> None:
-        run = f", run {checkpoint.repeat + 1}" if checkpoint.repeat else ""
-        settings["say"](f"{name}{run}: {checkpoint.examples:,} examples")
+        settings["say"](f"{name}: run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
         if settings["watch"]:
             settings["watch"](checkpoint)
 
     return told
+
+
+def _like(y: np.ndarray, classes: Any) -> np.ndarray:
+    """Labels as the source has them."""
+    try:
+        return np.array([y.dtype.type(label) for label in classes]) if y.dtype.kind in "iuf" else np.asarray(classes)
+    except ValueError as error:
+        raise ValueError(f"The labels of the source are numbers, but classes are {list(classes)}.") from error
 
 
 def _marks() -> Iterator[int]:
