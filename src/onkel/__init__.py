@@ -38,7 +38,7 @@ from .estimators.exact import (
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
 from .evaluation.runs import progressive
-from .io import ModelFileError, load, save
+from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
 
@@ -49,6 +49,7 @@ __all__ = [
     "BPARegressor",
     "BSGDClassifier",
     "BSGDRegressor",
+    "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
     "FOGDClassifier",
@@ -80,9 +81,12 @@ __all__ = [
     "SPARegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "Stream",
+    "StreamError",
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "open_stream",
     "progressive",
     "save",
 ]

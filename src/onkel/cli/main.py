@@ -13,6 +13,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "race": Command("Let learners race side by side; writes a report with curves."),
     "list": Command("List the learners: names, tasks, papers.", "listing"),
     "reproduce": Command("Run tables of the papers again: our figures beside the published ones."),
 }

@@ -11,6 +11,7 @@ import numpy.typing as npt
 import scipy.linalg
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .metrics import Floats, Metrics
@@ -112,6 +113,7 @@ class LLSVM(ClassifierMixin, BaseEstimator):
         from sklearn.svm import LinearSVC  # loads much
 
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64)
+        check_classification_targets(y)
         random = check_random_state(self.random_state)
         self.components_ = self._landmarks(X, random)
         values, vectors = scipy.linalg.eigh(self._kernel_of(self.components_))
@@ -126,11 +128,11 @@ class LLSVM(ClassifierMixin, BaseEstimator):
             multi_class="ovr" if len(np.unique(y)) == 2 else "crammer_singer",
             max_iter=20_000,
             random_state=random.randint(2**31 - 1),
-        ).fit(self.transform(X), y)
+        ).fit(self.features(X), y)
         self.classes_, self.coef_ = self._linear.classes_, self._linear.coef_
         return self
 
-    def transform(self, X: Any) -> Floats:
+    def features(self, X: Any) -> Floats:
         """The features."""
         check_is_fitted(self, "normalization_")
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=np.float64)
@@ -138,11 +140,18 @@ class LLSVM(ClassifierMixin, BaseEstimator):
 
     def decision_function(self, X: Any) -> Floats:
         """Scores: (n,), positive for classes_[1], or (n, n_classes)."""
-        return np.asarray(self._linear.decision_function(self.transform(X)))
+        Z = self.features(X)
+        return np.asarray(self._linear.decision_function(Z))
 
     def predict(self, X: Any) -> npt.NDArray[Any]:
         """The label of every row."""
-        return np.asarray(self._linear.predict(self.transform(X)))
+        Z = self.features(X)
+        return np.asarray(self._linear.predict(Z))
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
     def _landmarks(self, X: Any, random: np.random.RandomState) -> Any:
         if self.landmarks not in ("kmeans", "random"):

@@ -121,7 +121,7 @@ class _Run:
                 kept.append((X, y))
         if self.n == 0:
             raise ValueError("The stream has no examples.")
-        if self.found[-1].examples < self.n:
+        if not self.found or self.found[-1].examples < self.n:
             self._mark()
         if comparator is None:
             return Report(tuple(self.found))
@@ -136,27 +136,31 @@ class _Run:
                 classes = model.classes_ if isinstance(model, OnlineClassifier) else None
                 epsilon = float(getattr(model, "epsilon", 0.0))
                 self.metrics[name] = Metrics(classes, window=self.window, loss=self.loss, epsilon=epsilon)
-                copy.deepcopy(model).learn(_rows(X, 0, WARM), y[:WARM])
+                with contextlib.suppress(ValueError):  # what is wrong with a row will be said when its turn comes
+                    copy.deepcopy(model).learn(_rows(X, 0, WARM), y[:WARM])
 
     def _batch(self, X: Any, y: Any) -> None:
         """Learn a batch, piece by piece from checkpoint to checkpoint."""
-        start, stop = 0, len(y)
-        while start < stop:
-            end = stop if self.next is None else min(stop, start + self.next - self.n)
-            for name in self.models:
-                self._learn(name, _rows(X, start, end), y[start:end])
+        ends = self._ends(len(y))
+        learnt = {name: model._pieces(X, y, ends) for name, model in self.models.items()}
+        for start, end in itertools.pairwise([0, *ends]):
+            for name, pieces in learnt.items():
+                with _naming(name, self.n):
+                    began = time.perf_counter()
+                    scores = next(pieces)
+                    self.learning[name] += time.perf_counter() - began
+                self.metrics[name].update(scores, y[start:end])
             self.n += end - start
-            start = end
             if self.n == self.next:
                 self._mark()
                 self.next = next(self.marks, None)
 
-    def _learn(self, name: str, X: Any, y: Any) -> None:
-        with _naming(name, self.n):
-            began = time.perf_counter()
-            scores = self.models[name].learn(X, y)
-            self.learning[name] += time.perf_counter() - began
-            self.metrics[name].update(scores, y)
+    def _ends(self, rows: int) -> list[int]:
+        """Where to cut a batch: at checkpoints, and at its end."""
+        self.marks, ahead = itertools.tee(self.marks)
+        marks = itertools.chain([] if self.next is None else [self.next], ahead)
+        inside = itertools.takewhile(lambda n: n < rows, (mark - self.n for mark in marks))
+        return [*inside, rows]
 
     def _mark(self) -> None:
         for name, model in self.models.items():
@@ -240,13 +244,16 @@ def _marks(checkpoints: Schedule) -> Iterator[int]:
             raise ValueError(f'checkpoints must be "log", a whole number or several; got {checkpoints!r}.')
         return (digit * 10**power for power in itertools.count(1) for digit in (1, 2, 5))
     if isinstance(checkpoints, Iterable):
-        numbers = sorted({int(n) for n in checkpoints})
-        first = numbers[0] if numbers else 1
-    else:
-        first = int(checkpoints)
-    if first < 1:
-        raise ValueError(f"checkpoints are counted from 1; got {first}.")
-    return iter(numbers) if isinstance(checkpoints, Iterable) else itertools.count(first, first)
+        return _rising(checkpoints)
+    return _rising(itertools.count(int(checkpoints), int(checkpoints)))
+
+
+def _rising(numbers: Iterable[int]) -> Iterator[int]:
+    last = 0
+    for n in map(int, numbers):
+        if n <= last:
+            raise ValueError(f"checkpoints must rise from 1 on; got {n} after {last}.")
+        yield (last := n)
 
 
 def _read(stream: Any) -> Iterator[tuple[Any, np.ndarray, float]]:

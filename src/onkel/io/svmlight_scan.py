@@ -52,13 +52,13 @@ def is_digit(c):
 
 @jit(inline=True)
 def is_blank(c):
-    return c == SPACE or c == TAB or c == RETURN
+    return c == SPACE or (TAB <= c <= RETURN and c != NEWLINE)
 
 
 @jit(inline=True)
 def ends(c):
     """Whether c may follow a word."""
-    return c == SPACE or c == NEWLINE or c == TAB or c == RETURN or c == HASH
+    return True if TAB <= c <= RETURN or c == HASH else c == SPACE
 
 
 @jit(inline=True)
