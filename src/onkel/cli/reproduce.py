@@ -77,6 +77,8 @@ def reproduce(
     if not tables:
         raise click.UsageError("Name a table; --list shows them all.")
     chosen = _tables(tables)
+    if len(chosen) == 1:
+        _known_names(chosen[0], datasets, algorithms)
     request = Request(datasets, algorithms, repeats, rows, heavy, download, jobs)
     views = []
     with Results(database, must_exist=stored) as results:
@@ -108,6 +110,14 @@ def _tables(wanted: tuple[str, ...]) -> list[Any]:
         raise click.BadParameter(str(error), param_hint="TABLE") from error
 
 
+def _known_names(table: Any, datasets: tuple[str, ...], algorithms: tuple[str, ...]) -> None:
+    for kind, wanted in (("datasets", datasets), ("algorithms", algorithms)):
+        try:
+            table.chosen_names(kind, wanted)
+        except ValueError as error:
+            raise click.BadParameter(str(error), param_hint=f"--{kind}") from error
+
+
 def _part_of(table: Any, request: Any) -> Any:
     """Of several tables, what the one has of the data sets and learners that are asked for; None if nothing."""
     asked = {"datasets": request.datasets, "algorithms": request.algorithms}
@@ -121,7 +131,7 @@ def _run(table: Any, request: Any, results: Any, run_table: Any) -> dict[str, st
     from rich.console import Console
     from rich.progress import Progress
 
-    with Progress(console=Console(stderr=True), transient=True) as progress:
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as progress:
         bar = progress.add_task(table.name, total=None)
 
         def watch(words: str, done: int, total: int) -> None:

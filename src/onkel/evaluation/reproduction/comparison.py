@@ -11,7 +11,7 @@ import numpy as np
 from .jobs import Outcome, class_of
 from .published import Figure, published
 from .results import Results
-from .runner import Request, best, final_jobs, source_of
+from .runner import Request, best, final_jobs, needs_width, source_of
 from .settings import Cell, Parameters, Table
 
 Verdict = Literal["exact", "agrees", "better", "worse", ""]
@@ -62,10 +62,7 @@ class Comparison(NamedTuple):
     why: str  # there is no figure of ours
     parameters: Parameters
     curve: tuple[tuple[float, float], ...]  # examples, mean error so far
-
-    @property
-    def texts(self) -> tuple[str, ...]:
-        return self.cell.texts
+    seconds: float  # of learning, all repeats together
 
 
 class View(NamedTuple):
@@ -95,18 +92,17 @@ def compared(table: Table, request: Request, results: Results, missing: dict[str
     return View(table, request, tuple(found), missing)
 
 
-def _of_cell(
-    table: Table, cell: Cell, request: Request, results: Results, missing: dict[str, str]
-) -> list[Comparison]:
+def _of_cell(table: Table, cell: Cell, request: Request, results: Results, missing: dict[str, str]) -> list[Comparison]:
     outcomes, parameters, why = _outcomes(table, cell, request, results, missing)
     curve = _mean_curve(outcomes) if table.curve else ()
+    seconds = sum(one["seconds"] for one in outcomes)
     made = []
     for metric in (table.metric, *table.also):
         printed = published(table, cell, metric)
         ours = _summary([OF_OUTCOMES[metric](one) for one in outcomes]) if outcomes else None
         away = _away(ours, printed, table.repeats)
         verdict = _verdict(metric, ours, printed, away) if metric == table.metric else ""
-        made.append(Comparison(cell, metric, ours, printed, away, verdict, why, parameters, curve))
+        made.append(Comparison(cell, metric, ours, printed, away, verdict, why, parameters, curve, seconds))
     return made
 
 
@@ -122,6 +118,8 @@ def _outcomes(
         return [], {}, "data missing"
     source = source_of(table, cell.dataset.name, request.rows)
     known = results.facts(source)
+    if known and known.aligned is None and needs_width(cell):
+        known = None  # from a table without this width
     parameters = best(table, cell, source, known, results) if known else None
     if known is None or parameters is None:
         return [], {}, "takes very long; not asked for" if cell.heavy and not request.heavy else "not run"
@@ -209,5 +207,5 @@ def _row(view: View, one: Comparison) -> list[object]:
         ours and ours.mean, ours and ours.std, ours and ours.n,
         printed and (printed.value if printed.value is not None else printed.text), printed and printed.std,
         one.away, one.verdict, " ".join(f"{name}={value}" for name, value in one.parameters.items()),
-        one.why or " ".join(one.texts),
+        one.why or " ".join(one.cell.texts),
     ]  # fmt: skip

@@ -54,7 +54,8 @@ class Results:
         row = job.key, job.learner, json.dumps(job.parameters), job.source.data, job.repeat, json.dumps(outcome)
         with self._base:
             self._base.execute(
-                "INSERT OR REPLACE INTO runs (key, learner, parameters, data, repeat, outcome) VALUES (?, ?, ?, ?, ?, ?)",
+                "INSERT OR REPLACE INTO runs (key, learner, parameters, data, repeat, outcome) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
                 row,
             )
 
@@ -68,9 +69,7 @@ class Results:
         if facts.aligned is None and known and known.digest == facts.digest:
             facts = facts._replace(aligned=known.aligned)
         with self._base:
-            self._base.execute(
-                "INSERT OR REPLACE INTO sources VALUES (?, ?)", (json.dumps(source), json.dumps(facts))
-            )
+            self._base.execute("INSERT OR REPLACE INTO sources VALUES (?, ?)", (json.dumps(source), json.dumps(facts)))
 
 
 def _facts(row: list[Any]) -> Facts:

@@ -37,6 +37,11 @@ def source_of(table: Table, dataset: str, rows: int | None) -> Source:
     return Source(data.data, data.scale, least, table.protocol == "batch")
 
 
+def needs_width(cell: Cell) -> bool:
+    """Whether the cell uses the width that kernel alignment chooses."""
+    return mentions([cell.parameters, cell.grid, cell.variables], "aligned")
+
+
 def candidates(cell: Cell, known: Facts) -> list[Parameters]:
     """What the grid offers, in numbers."""
     variables = {**known.variables, **evaluated(cell.variables, known.variables)}
@@ -90,7 +95,7 @@ def _run_dataset(
     table: Table, dataset: str, cells: list[Cell], request: Request, results: Results, watch: Watch
 ) -> None:
     source = source_of(table, dataset, request.rows)
-    aligned = any(mentions([cell.parameters, cell.grid, cell.variables], "aligned") for cell in cells)
+    aligned = any(needs_width(cell) for cell in cells)
     known = facts(source, aligned=aligned, download=request.download)
     results.note(source, known)
     tuning = [job for cell in cells for job in tuning_jobs(table, cell, source, known)]

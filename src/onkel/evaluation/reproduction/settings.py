@@ -24,7 +24,8 @@ class DataSet:
 
     name: str  # as the paper prints it
     data: str  # where it comes from: "load:german", "load:a9a/train", "jmlr16:german", "adversarial:german-1"
-    scale: str = ""  # "inputs", "both" (and target): to [0, 1] by the extremes of each; "largest": all by that value
+    scale: str = ""  # by the extremes of each: "inputs" or "both" (and target) to [0, 1], "symmetric" to [-1, 1];
+    # "largest": all are divided by the largest
     rows: int | None = None  # only so many, the first of every order
     variables: Parameters = dataclasses.field(default_factory=dict)
 
@@ -55,9 +56,7 @@ class Special:
     text: str = ""  # why the figures are as they are
 
     def concerns(self, dataset: str, algorithm: str) -> bool:
-        return (not self.datasets or dataset in self.datasets) and (
-            not self.algorithms or algorithm in self.algorithms
-        )
+        return (not self.datasets or dataset in self.datasets) and (not self.algorithms or algorithm in self.algorithms)
 
 
 @dataclasses.dataclass(frozen=True)

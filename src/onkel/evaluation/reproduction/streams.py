@@ -102,6 +102,7 @@ def _loaded(data: str, scale: str, part: str) -> _Examples:
         X, y, orders = load_jmlr16(name)
     if scale:
         X = X / np.abs(X).max() if scale == "largest" else _to_unit(X)
+        X = 2 * X - 1 if scale == "symmetric" else X
     return _Examples(X, _to_unit(y) if scale == "both" else y, orders, describe(name).task == "regression")
 
 

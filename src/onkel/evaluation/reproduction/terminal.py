@@ -23,7 +23,7 @@ def rendered(view: View) -> RenderableType:
         grid.add_column(heading, justify="right", no_wrap=True)
     for metric in others:
         grid.add_column(WORDS[metric], justify="right")
-    shown = [one for one in view.judged if one.ours is not None or one.published is not None or one.why]
+    shown = [one for one in view.judged if one.cell.dataset.name not in view.missing]
     before = ""
     for one in shown:
         if one.cell.dataset.name != before and before:
@@ -46,7 +46,9 @@ def _beside(view: View, one: Comparison, metric: str) -> str:
 def _notes(view: View, shown: list[Comparison]) -> Iterator[Text]:
     for dataset, advice in view.missing.items():
         yield Text(f"left out: {dataset}: {advice}", "yellow")
-    whys = dict.fromkeys((one.why, one.cell.algorithm) for one in shown if one.why not in ("", "data missing"))
+    if view.missing:
+        yield Text("--download fetches what has a public address")
+    whys = dict.fromkeys((one.why, one.cell.algorithm) for one in shown if one.why)
     for why in dict.fromkeys(why for why, _ in whys):
         names = ", ".join(dict.fromkeys(name for other, name in whys if other == why))
         yield Text(f"{names}: {why}")
