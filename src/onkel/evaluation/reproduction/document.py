@@ -15,20 +15,20 @@ nothing on it is typed by hand. A table of your own, on what is there of its dat
 onkel reproduce thesis-4.4 --datasets german --html report.html
 ```
 
-Finished runs are kept in a database, `onkel-results.sqlite` by default, and never run again: an interrupted command goes on
-where it was. Runs are spread over threads, or by joblib's backends over a cluster: in Python, call
+Finished runs are kept in a database, `onkel-results.sqlite` by default, and never run again: an interrupted command goes
+on where it was. Runs are spread over threads, or by joblib's backends over a cluster: in Python, call
 `onkel.evaluation.reproduction.run_table` inside `joblib.parallel_config`.
 
-Tables are named after the paper and the number. One file per table, `src/onkel/evaluation/reproduction/tables/NAME.toml`,
-holds what the paper states, what it leaves open and what was chosen there, the learners with their parameters, and the
-grids, which are tuned on one permutation of their own. A value that begins with `=` is a formula over the variables of
-the table, the number of examples `T`, of features `d`, of classes `m`, and the width `aligned` that kernel alignment
-chooses. The published figures are in `published.csv` one folder above.
+Tables are named after the paper and the number. One file per table, `NAME.toml` in
+`src/onkel/evaluation/reproduction/tables`, holds what the paper states, what it leaves open and what was chosen there,
+the learners with their parameters, and the grids, which are tuned on one permutation of their own. A value that begins
+with `=` is a formula over the variables of the table, the number of examples `T`, of features `d`, of classes `m`, and
+the width `aligned` that kernel alignment chooses. The published figures are in `published.csv` one folder above.
 
-A cell reads: ours ± standard deviation over the permutations (published ± deviation; the difference in standard errors).
-The standard error counts both deviations and the rounding of the printed figure. **Exact**: the same printed digits, of
-mean and deviation. **Agrees**: at most 2 standard errors away. **Better**, **worse**: further away, on one or the other
-side; worse figures are in bold. Minutes are those of the repeats that the table shows, without tuning.
+A cell reads: ours ± standard deviation over the permutations (published ± deviation; the difference in standard
+errors). The standard error counts both deviations and the rounding of the printed figure. **Exact**: the same printed
+digits, of mean and deviation. **Agrees**: at most 2 standard errors away. **Better**, **worse**: further away, on one
+or the other side; worse figures are in bold. Minutes are those of the repeats that the table shows, without tuning.
 """
 
 
