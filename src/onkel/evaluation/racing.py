@@ -28,7 +28,7 @@ FIELD: dict[str, dict[str, Any]] = {
 }
 PEEK = 500  # rows that the kernel width is made from
 MOST_LABELS = 50  # numbers of more values than that are no labels
-Say = Callable[[str], None]
+Say = Callable[[str, str], None]
 
 
 class Track(NamedTuple):
@@ -89,7 +89,7 @@ def race(
     seed: int = 1,
     classes: Any = None,
     task: str | None = None,
-    say: Say = lambda text: None,
+    say: Say = lambda stream, text: None,
     watch: Callable[[Checkpoint], None] | None = None,
 ) -> list[Heat]:
     """Let learners race on a source, (X, y) or batches of it, or else on four streams that are built in.
@@ -111,7 +111,7 @@ def race(
         All labels that may come, as words or as the source has them; "classification" or "regression". Default: what
         the first batch looks like.
     say
-        Told in words what goes on.
+        Told the name of a stream and, in words, what goes on.
     watch
         Called with every checkpoint.
     """
@@ -169,7 +169,7 @@ def _on_source(
 ) -> Heat:
     if task not in (None, "classification", "regression"):
         raise ValueError(f'task must be "classification", "regression" or None; got {task!r}.')
-    settings["say"](f"{name}: reading")
+    settings["say"](name, "reading")
     batches = ((X, y) for X, y, _ in _read(source))
     first = next(batches, None)
     if first is None:
@@ -216,7 +216,7 @@ def _line_up(
             left_out[stem] = "two classes only"
         else:
             models[stem] = _configured(kind, own, sigma, settings, wider)
-            settings["say"](f"{name}: making {stem} ready (its first run on a machine compiles it)")
+            settings["say"](name, f"making {stem} ready (its first run on a machine compiles it)")
             models[stem]._begin(X, y, classes)
             models[stem].learn(_rows(X, 0, 2), y[:2])
             models[stem] = _configured(kind, own, sigma, settings, wider)
@@ -236,7 +236,7 @@ def _configured(kind: Any, own: dict[str, Any], sigma: float, settings: dict[str
 
 def _told(name: str, settings: dict[str, Any]) -> Callable[[Checkpoint], None]:
     def told(checkpoint: Checkpoint) -> None:
-        settings["say"](f"{name}: run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
+        settings["say"](name, f"run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
         if settings["watch"]:
             settings["watch"](checkpoint)
 
