@@ -106,7 +106,7 @@ def _on_source(
         name = "standard input" if source.name == "-" else os.path.basename(source.name)
         heats = racing.race(batches, stems, name=name, task=found.task, classes=found.classes, **settings)
     if stream.skipped:
-        click.echo(f"{stream.skipped:,} faulty rows were passed over, first: {stream.first_skipped}", err=True)
+        click.echo(f"faulty rows passed over: {stream.skipped:,}, the first of them: {stream.first_skipped}", err=True)
     return heats
 
 

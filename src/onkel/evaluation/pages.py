@@ -99,9 +99,8 @@ def _table(heat: Heat) -> str:
     for k, row in enumerate(report.cells):
         (_, name), *cells = row
         mark = ' class="best"' if name == heat.best else ""
-        key = f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
         values = "".join(f"<td>{html.escape(cell)}</td>" for _, cell in cells)
-        rows.append(f'<tr{mark}><th scope="row">{key}{html.escape(name)}</th>{values}</tr>')
+        rows.append(f'<tr{mark}><th scope="row">{_key(k)}{html.escape(name)}</th>{values}</tr>')
     body = "\n".join(rows)
     return f"""<div class="table"><table>
 <caption>At the end of the stream{spread}</caption>
@@ -110,6 +109,10 @@ def _table(heat: Heat) -> str:
 {body}
 </tbody>
 </table></div>"""
+
+
+def _key(k: int) -> str:
+    return f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
 
 
 def _charts(heat: Heat) -> str:

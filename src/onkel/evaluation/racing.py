@@ -74,7 +74,7 @@ class Heat(NamedTuple):
         streams = f"{self.report.repeats} runs" if self.report.repeats > 1 else "one run"
         return (
             f"{self.examples:,} examples, {self.features:,} features, {task}; {streams}; "
-            f"kernel width sigma = {self.sigma:.4g} (gamma = {self.gamma:.4g})"
+            f"sigma = {self.sigma:.4g}, gamma = {self.gamma:.4g}"
         )
 
 
