@@ -273,12 +273,12 @@ TRACKS = (
     Track("odd digits", "Is the digit that was written by hand odd? The same pixels.", _digits(parity=True)),
     Track(
         "turning moons",
-        "In which of two half-moons is the point? They turn about the origin, once over the stream: slow drift.",
+        "In which of two half-moons is the point? They turn slowly, once in all.",
         lambda seed: turning_moons(20_000, turns=1, noise=0.2, random_state=seed),
     ),
     Track(
         "leaping threshold",
-        "Do two numbers add up to a threshold at most? It leaps three times, and one answer in ten is wrong (SEA).",
+        "Is x1 + x2 below a threshold that leaps three times? 10% of labels are wrong.",
         lambda seed: sea(20_000, noise=0.1, random_state=seed),
     ),
 )
