@@ -6,25 +6,34 @@ from typing import Any
 import click
 import numpy as np
 
-from ..estimators._parameters import PARAMETERS
+from ..estimators._parameters import GAMMAS, KERNELS, PARAMETERS
 from ..io.model_files import tidy
 from .learners import Task
-from .options import Source, stream_options
+from .options import Sections, Source, stream_options
 from .progress import reporter
 from .run import Plan, Run
 
-COMMON = ("kernel", "gamma", "sigma", "budget", "n_components", "loss", "eta", "C", "reg")
+COMMON = {  # parameters that are options, too; those without words have their own
+    "kernel": f"One of {', '.join(KERNELS)}.",
+    "gamma": f"Kernel coefficient: a number, or {', '.join(GAMMAS)}.",
+    "sigma": "Kernel width, in place of gamma. [default: half the median distance between the first 500 rows]",
+    "budget": "",
+    "n_components": "",
+    "loss": "Such as hinge, logistic, squared; a wrong name is answered with those that the learner has.",
+    "eta": "",
+    "C": "",
+    "reg": "",
+}
 
 
 def common_options(command: Any) -> Any:
-    for name in reversed(COMMON):
-        words = PARAMETERS[name][0].partition(":")[0] if name in ("gamma", "sigma") else PARAMETERS[name][0]
-        option = f"--{name.replace('_', '-')}"
-        command = click.option(option, name, metavar="VALUE", help=words.rstrip(".") + ".")(command)
+    for name in reversed(list(COMMON)):
+        words, option = COMMON[name] or PARAMETERS[name][0], f"--{name.replace('_', '-')}"
+        command = click.option(option, name, metavar="VALUE", help=words)(command)
     return command
 
 
-@click.command()
+@click.command(cls=Sections)
 @click.argument("source")
 @click.option("-a", "--algorithm", metavar="NAME", help="A learner from `onkel list`. [default: bpa]")
 @click.option("-o", "--output", metavar="FILE", help="Where the model is kept; - for standard output.")

@@ -40,6 +40,24 @@ def stream_options(command: F) -> F:
     return command
 
 
+READING = {
+    "format", "target", "categorical", "leave_out", "missing", "header", "delimiter", "zero_based", "max_features",
+    "skip_errors", "batch_rows",
+}  # fmt: skip
+
+
+class Sections(click.Command):
+    """A command whose help shows apart how its source is read."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        records = {param.name: param.get_help_record(ctx) for param in self.get_params(ctx)}
+        reading = [record for name, record in records.items() if name in READING and record]
+        others = [record for name, record in records.items() if name not in READING and record]
+        for title, rows in (("Options", others), ("How the source is read", reading)):
+            with formatter.section(title):
+                formatter.write_dl(rows)
+
+
 class Source:
     """A source as the user names it, which may be opened again, and how it is read."""
 

@@ -9,10 +9,10 @@ import click
 import numpy as np
 
 from ..io import load
-from .options import Source, stream_options
+from .options import Sections, Source, stream_options
 
 
-@click.command()
+@click.command(cls=Sections)
 @click.argument("model", type=click.Path())
 @click.argument("source")
 @click.option("-o", "--output", metavar="FILE", help="Where the predictions go. [default: standard output]")

@@ -239,9 +239,9 @@ class Run:
         result = {
             "event": "result", "estimator": type(self.model).__name__, "rows": self.metrics.n,
             "features": self.model.n_features_in_, **self._facts(),
-            "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped, "seconds_learning": round(self.learning, 4),
-            "seconds_reading": round(self.reading, 4), "n_support": getattr(self.model, "n_support_", None),
-            "parameters": {name: value for name, value in self.model.get_params().items()},
+            "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
+            "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
+            "n_support": getattr(self.model, "n_support_", None), "parameters": self.model.get_params(),
             "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
@@ -267,8 +267,8 @@ class Run:
             assert self.plan.test is not None
             yield "test", f"{self._error(tested)} on the {tested.n:,} rows of {self.plan.test.name}"
         seconds, rows = self.first or (0.0, 0)
-        later = f"; {1e6 * (self.learning - seconds) / (fresh - rows):.2f} µs per row after the first batch"
-        rate = later if fresh > rows else ""
+        each = 1e6 * (self.learning - seconds) / max(fresh - rows, 1)
+        rate = f"; {each:.2f} µs per row after the first batch" if fresh > rows else ""
         yield "time", f"learning {self.learning:.2f} s, reading {self.reading:.2f} s{rate}"
         size = f"{model.n_support_:,} support vectors" if hasattr(model, "n_support_") else ""
         kept = f"in {self.plan.output}" if self.plan.output else "not kept: -o FILE would"
