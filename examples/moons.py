@@ -33,7 +33,7 @@ for axes in (left, right):
     axes.spines[["top", "right"]].set_visible(False)
 left.set(title="mistakes among the last 1,000 examples", ylabel="", ylim=(0, 0.3))
 left.yaxis.set_major_formatter("{x:.0%}")
-right.set(xscale="linear", title="points or frequencies kept", ylabel="", ylim=(0, 1000))
+right.set(title="points or frequencies kept", ylabel="", ylim=(0, 1000))
 right.legend(fontsize="small")
 left.get_legend().remove()
 figure.savefig(sys.argv[1] if len(sys.argv) > 1 else "moons.png", dpi=90)

@@ -127,7 +127,8 @@ def _charts(heat: Heat) -> str:
     figures = []
     for value, against, label, share in drawn:
         series = [_series(report, name, value, against) for name in report.learners]
-        caption = f"{label[0].upper()}{label[1:]} against {WORDS[against]}"
+        late = f" (the last {heat.window:,} examples)" if value.startswith("recent_") else ""
+        caption = f"{label[0].upper()}{label[1:]}{late} against {WORDS[against]}"
         picture = chart(
             series,
             title=f"{heat.name}: {caption}",

@@ -26,6 +26,7 @@ FIELD: dict[str, dict[str, Any]] = {
     "FOGD": {},
     "NOGD": {},
 }
+WINDOW = 1000  # examples that count as of late, of a stream whose length is not known
 PEEK = 500  # rows that the kernel width is made from
 MOST_LABELS = 50  # numbers of more values than that are no labels
 Say = Callable[[str, str], None]
@@ -48,6 +49,7 @@ class Heat(NamedTuple):
     features: int
     classes: int  # 0 for numbers
     sigma: float  # of the Gaussian kernel
+    window: int  # examples that count as of late
     report: Report
     left_out: dict[str, str]  # who did not take part, and why
 
@@ -152,16 +154,17 @@ def _entry(algorithms: Sequence[str] | None) -> dict[str, dict[str, Any]]:
 def _on_track(track: Track, entry: Any, repeats: int, settings: dict[str, Any]) -> Heat:
     X, y = track.stream(settings["seed"])
     models, left_out, sigma = _line_up(track.name, entry, X, y, np.unique(y), settings, wider=False)
+    window = max(100, len(y) // 20)
     report = repeated(
         models,
         track.stream,
         repeats=repeats,
         seed=settings["seed"],
         checkpoints=max(50, len(y) // 40),
-        window=max(100, len(y) // 20),
+        window=window,
         watch=_told(track.name, settings),
     )
-    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, report, left_out)
+    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, window, report, left_out)
 
 
 def _on_source(
@@ -184,7 +187,7 @@ def _on_source(
     else:
         classes = np.unique(y if classes is None else _like(y, classes))
     models, left_out, sigma = _line_up(name, entry, X, y, classes, settings, wider=True)
-    options = {"checkpoints": _marks(), "classes": classes, "watch": _told(name, settings)}
+    options = {"checkpoints": _marks(), "window": WINDOW, "classes": classes, "watch": _told(name, settings)}
     if repeats > 1:
         report = repeated(models, stream, repeats=repeats, seed=settings["seed"], **options)
         width = X.shape[1]
@@ -192,7 +195,7 @@ def _on_source(
         report = progressive(models, stream, **options)
         width = max(model.n_features_in_ for model in models.values())
     examples = report.checkpoints[-1].examples
-    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, report, left_out)
+    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, WINDOW, report, left_out)
 
 
 def _line_up(
