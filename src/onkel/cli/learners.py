@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 import click
 
+from ..estimators._parameters import validate
 from ..io.model_files import ESTIMATORS
 
 Task = Literal["classification", "regression"]
@@ -75,3 +76,18 @@ def _short(stem: str) -> str:
 
 def _plain(name: str) -> str:
     return re.sub(r"[-_ ]", "", name).lower().replace("plusplus", "++")
+
+
+def estimator_of(kind: Any, given: dict[str, Any]) -> Any:
+    """An estimator whose rows may become wider; usage errors for parameters that it has not, or not so."""
+    known = kind().get_params()
+    if wrong := sorted(given.keys() - known.keys()):
+        has = ", ".join(sorted(known.keys() - {"n_passes", "shuffle", "grow_features"}))
+        raise click.UsageError(f"{kind.__name__} has no parameter {', '.join(wrong)}. It has: {has}.")
+    model = kind(**{"grow_features": True, **given})
+    try:
+        validate(model, model._choices)
+        model._check()
+    except ValueError as error:
+        raise click.UsageError(str(error)) from error
+    return model

@@ -13,8 +13,12 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
-    "race": Command("Let learners race side by side; writes a report with curves."),
+    "race": Command("Let learners race side by side, and write a report."),
+    "learn": Command("Learn from SOURCE, row by row, in one pass."),
+    "predict": Command("Predict the rows of SOURCE with MODEL."),
+    "inspect": Command("Show what is in MODEL."),
     "list": Command("List the learners: names, tasks, papers.", "listing"),
+    "data": Command("List, describe and fetch data sets."),
     "reproduce": Command("Run tables of the papers again: our figures beside the published ones."),
 }
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # of data, models and machines; all else is a flaw of onkel

@@ -1,77 +1,84 @@
 """`onkel race`."""
 
+import itertools
 import json
 import os
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import click
 
-from .learners import find, learners
+from .learn import _check_writable, _classes
+from .learners import Task, find, learners
+from .looking import look
+from .options import Source, stream_options, whole_labels
 
 
 @click.command()
-@click.argument("source", required=False, metavar="[FILE]")
-@click.option("-a", "--algorithms", metavar="A,B,...", help="Who races, by the names of `onkel list`.")
-@click.option("--budget", type=click.IntRange(min=1), default=50, show_default=True, help="Most points kept.")
-@click.option("--sigma", type=float, help="Width of the Gaussian kernel; default: half the median distance of rows.")
-@click.option("--gamma", type=float, help="The same as 1 / (2 sigma^2).")
+@click.argument("source", required=False)
+@click.option("-a", "--algorithms", metavar="NAMES", help="Who races, from `onkel list`, such as rbp,fogd,spa.")
 @click.option(
-    "--task", type=click.Choice(["classification", "regression"]), help="Default: by the look of the targets."
+    "--budget",
+    type=click.IntRange(1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="Most support vectors or landmarks; four times as many random frequencies.",
 )
-@click.option("--classes", metavar="A,B,...", help="All labels of FILE; default: those among the first rows.")
-@click.option("--format", "kind", type=click.Choice(["svmlight", "csv", "parquet", "arrow"]), help="Of FILE.")
-@click.option("--target", metavar="COLUMN", help="Of tables: the column to predict; default: the last.")
 @click.option(
-    "--repeats", type=click.IntRange(min=1), help="Runs, over random orders; default: 5, with FILE 1 in order."
+    "--sigma", type=float, metavar="NUMBER", help="Kernel width. [default: half the median distance of the first rows]"
 )
-@click.option("--seed", type=click.IntRange(min=0), default=1, show_default=True, help="Of everything random.")
+@click.option("--gamma", type=float, metavar="NUMBER", help="The width as 1 / (2 sigma^2).")
 @click.option(
-    "--report", type=click.Path(dir_okay=False), default="onkel-race.html", show_default=True, help="Where it goes."
+    "--repeats", type=click.IntRange(1), metavar="N", help="Runs, each in a random order. [default: 5; of SOURCE, one]"
+)
+@click.option("--seed", type=click.IntRange(0), default=1, show_default=True, help="Of everything random.")
+@click.option(
+    "--task", type=click.Choice(["classification", "regression"]), help="By default the targets of SOURCE say."
+)
+@click.option("--classes", metavar="LABELS", help="All labels of SOURCE that may come, such as -1,1.")
+@stream_options
+@click.option(
+    "--report",
+    type=click.Path(dir_okay=False),
+    metavar="FILE",
+    default="onkel-race.html",
+    show_default=True,
+    help="Where the report is written, one page of HTML.",
 )
 @click.option("--no-report", is_flag=True, help="Write none.")
-@click.option("--json", "as_json", is_flag=True, help="Print a line of JSON per stream and learner, no tables.")
-@click.option("-q", "--quiet", is_flag=True, help="Do not say what is going on.")
+@click.option("--json", "as_json", is_flag=True, help="An object of JSON per line for each stream and learner.")
+@click.option("-q", "--quiet", is_flag=True, help="The tables alone.")
 def race(
-    source: str | None,
-    algorithms: str | None,
-    budget: int,
-    sigma: float | None,
-    gamma: float | None,
-    task: str | None,
-    classes: str | None,
-    kind: str | None,
-    target: str | None,
-    repeats: int | None,
-    seed: int,
-    report: str,
-    no_report: bool,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+    source: str | None, algorithms: str | None, budget: int, sigma: float | None,
+    gamma: float | None, repeats: int | None, seed: int, task: Task | None, classes: str | None, report: str,
+    no_report: bool, as_json: bool, quiet: bool, **options: Any,
+) -> None:  # fmt: skip
     """Let learners race side by side, and write a report of it.
 
-    Without FILE they race on handwritten digits and on streams that drift. FILE is svmlight, CSV, Parquet or Arrow,
-    perhaps compressed; - is standard input. Every example is predicted before it is learnt.
+    Every example is predicted before it is learnt. Without SOURCE they race on handwritten digits and on made-up
+    streams that drift. SOURCE is a file, - for standard input, or the name of a data set (`onkel data`).
+
+    \b
+    onkel race
+    onkel race rows.svm -a fogd,nogd,projectron --budget 200 --report rows.html
     """
     if source is None:
-        _only_with_file(task=task, classes=classes, format=kind, target=target)
+        _only_with_source(["task", "classes", *options])
     stems, width = _stems(algorithms), _width(sigma, gamma)
+    if not no_report:
+        _check_writable(report)
     from ..evaluation import racing  # loads much
 
-    teller = _Teller(quiet or as_json)
-    common: dict[str, Any] = {"budget": budget, "sigma": width, "repeats": repeats, "seed": seed, "say": teller.say}
-    with teller:
+    told = not (quiet or as_json)
+    with _Teller(told) as teller:
+        settings: dict[str, Any] = {"budget": budget, "sigma": width, "repeats": repeats, "seed": seed}
+        settings["say"] = teller.say
         if source is None:
-            heats = racing.race(None, stems, **common)
+            heats = racing.race(None, stems, **settings)
         else:
-            from ..io import open_stream
-
-            with open_stream(source, format=kind, target=target) as stream:
-                name = "standard input" if source == "-" else Path(source).name
-                labels = [label.strip() for label in classes.split(",")] if classes else None
-                heats = racing.race(stream, stems, name=name, task=task, classes=labels, **common)
+            heats = _on_source(Source(source, options), stems, task, classes, settings)
     if as_json:
         for heat in heats:
             for row in heat.to_dicts():
@@ -82,37 +89,55 @@ def race(
         from ..evaluation.pages import page
 
         _write(report, page(heats))
-        if not (quiet or as_json):
+        if told:
             click.echo(f"\nCurves: {report}")
 
 
-class _Teller:
-    """Says on standard error what goes on: one line that changes, on a terminal; else a line for each new thing."""
+def _on_source(
+    source: Source, stems: list[str] | None, task: Task | None, classes: str | None, settings: dict[str, Any]
+) -> Any:
+    from ..evaluation import racing
 
-    def __init__(self, quiet: bool) -> None:
+    found, stream, first = look(source, task, None if classes is None else _classes(classes))
+    with stream:
+        batches: Any = itertools.chain(first, stream)
+        if found.task == "classification":
+            batches = whole_labels(batches)
+        name = "standard input" if source.name == "-" else os.path.basename(source.name)
+        heats = racing.race(batches, stems, name=name, task=found.task, classes=found.classes, **settings)
+    if stream.skipped:
+        click.echo(f"faulty rows passed over: {stream.skipped:,}, the first of them: {stream.first_skipped}", err=True)
+    return heats
+
+
+class _Teller:
+    """Says on standard error what goes on: one line that changes on a terminal, else a line for each stream."""
+
+    def __init__(self, aloud: bool) -> None:
         from rich.console import Console
 
-        self.console = Console(stderr=True, quiet=quiet)
-        self.status = self.console.status("starting") if self.console.is_terminal and not quiet else None
-        self.last = ""
+        self._console = Console(stderr=True, quiet=not aloud)
+        self._status = self._console.status("") if aloud and self._console.is_terminal else None
+        self._stream = ""
 
-    def __enter__(self) -> None:
-        if self.status:
-            self.status.start()
-        self.console.print("The first race on a machine takes a minute longer: it compiles the learners.")
+    def __enter__(self) -> Self:
+        self._console.print("The first race on a machine takes a minute longer: the learners are compiled.")
+        if self._status:
+            self._status.start()
+        return self
 
     def __exit__(self, *_: object) -> None:
-        if self.status:
-            self.status.stop()
+        if self._status:
+            self._status.stop()
 
-    def say(self, text: str) -> None:
+    def say(self, stream: str, text: str) -> None:
         from rich.markup import escape
 
-        if self.status:
-            self.status.update(escape(text))
-        elif (stage := text.partition(":")[0]) != self.last:
-            self.last = stage
-            self.console.print(escape(stage), highlight=False, soft_wrap=True)
+        if self._status:
+            self._status.update(escape(f"{stream}: {text}"))
+        elif stream != self._stream:
+            self._stream = stream
+            self._console.print(f"racing on {escape(stream)} ...", highlight=False, soft_wrap=True)
 
 
 def _print(heats: list[Any]) -> None:
@@ -156,10 +181,11 @@ def _width(sigma: float | None, gamma: float | None) -> float | None:
     return (2 * gamma) ** -0.5 if gamma is not None else sigma
 
 
-def _only_with_file(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise click.UsageError(f"--{name} goes with a FILE.")
+def _only_with_source(names: list[str]) -> None:
+    context = click.get_current_context()
+    for name in names:
+        if context.get_parameter_source(name) is not click.core.ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{name.replace('_', '-')} goes with a SOURCE.")
 
 
 def _write(path: str, text: str) -> None:

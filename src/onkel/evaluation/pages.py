@@ -99,9 +99,8 @@ def _table(heat: Heat) -> str:
     for k, row in enumerate(report.cells):
         (_, name), *cells = row
         mark = ' class="best"' if name == heat.best else ""
-        key = f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
         values = "".join(f"<td>{html.escape(cell)}</td>" for _, cell in cells)
-        rows.append(f'<tr{mark}><th scope="row">{key}{html.escape(name)}</th>{values}</tr>')
+        rows.append(f'<tr{mark}><th scope="row">{_key(k)}{html.escape(name)}</th>{values}</tr>')
     body = "\n".join(rows)
     return f"""<div class="table"><table>
 <caption>At the end of the stream{spread}</caption>
@@ -110,6 +109,10 @@ def _table(heat: Heat) -> str:
 {body}
 </tbody>
 </table></div>"""
+
+
+def _key(k: int) -> str:
+    return f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
 
 
 def _charts(heat: Heat) -> str:
@@ -124,7 +127,8 @@ def _charts(heat: Heat) -> str:
     figures = []
     for value, against, label, share in drawn:
         series = [_series(report, name, value, against) for name in report.learners]
-        caption = f"{label[0].upper()}{label[1:]} against {WORDS[against]}"
+        late = f" (the last {heat.window:,} examples)" if value.startswith("recent_") else ""
+        caption = f"{label[0].upper()}{label[1:]}{late} against {WORDS[against]}"
         picture = chart(
             series,
             title=f"{heat.name}: {caption}",

@@ -26,9 +26,10 @@ FIELD: dict[str, dict[str, Any]] = {
     "FOGD": {},
     "NOGD": {},
 }
+WINDOW = 1000  # examples that count as of late, of a stream whose length is not known
 PEEK = 500  # rows that the kernel width is made from
 MOST_LABELS = 50  # numbers of more values than that are no labels
-Say = Callable[[str], None]
+Say = Callable[[str, str], None]
 
 
 class Track(NamedTuple):
@@ -48,6 +49,7 @@ class Heat(NamedTuple):
     features: int
     classes: int  # 0 for numbers
     sigma: float  # of the Gaussian kernel
+    window: int  # examples that count as of late
     report: Report
     left_out: dict[str, str]  # who did not take part, and why
 
@@ -74,7 +76,7 @@ class Heat(NamedTuple):
         streams = f"{self.report.repeats} runs" if self.report.repeats > 1 else "one run"
         return (
             f"{self.examples:,} examples, {self.features:,} features, {task}; {streams}; "
-            f"kernel width sigma = {self.sigma:.4g} (gamma = {self.gamma:.4g})"
+            f"sigma = {self.sigma:.4g}, gamma = {self.gamma:.4g}"
         )
 
 
@@ -89,7 +91,7 @@ def race(
     seed: int = 1,
     classes: Any = None,
     task: str | None = None,
-    say: Say = lambda text: None,
+    say: Say = lambda stream, text: None,
     watch: Callable[[Checkpoint], None] | None = None,
 ) -> list[Heat]:
     """Let learners race on a source, (X, y) or batches of it, or else on four streams that are built in.
@@ -111,7 +113,7 @@ def race(
         All labels that may come, as words or as the source has them; "classification" or "regression". Default: what
         the first batch looks like.
     say
-        Told in words what goes on.
+        Told the name of a stream and, in words, what goes on.
     watch
         Called with every checkpoint.
     """
@@ -152,16 +154,17 @@ def _entry(algorithms: Sequence[str] | None) -> dict[str, dict[str, Any]]:
 def _on_track(track: Track, entry: Any, repeats: int, settings: dict[str, Any]) -> Heat:
     X, y = track.stream(settings["seed"])
     models, left_out, sigma = _line_up(track.name, entry, X, y, np.unique(y), settings, wider=False)
+    window = max(100, len(y) // 20)
     report = repeated(
         models,
         track.stream,
         repeats=repeats,
         seed=settings["seed"],
         checkpoints=max(50, len(y) // 40),
-        window=max(100, len(y) // 20),
+        window=window,
         watch=_told(track.name, settings),
     )
-    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, report, left_out)
+    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, window, report, left_out)
 
 
 def _on_source(
@@ -169,7 +172,7 @@ def _on_source(
 ) -> Heat:
     if task not in (None, "classification", "regression"):
         raise ValueError(f'task must be "classification", "regression" or None; got {task!r}.')
-    settings["say"](f"{name}: reading")
+    settings["say"](name, "reading")
     batches = ((X, y) for X, y, _ in _read(source))
     first = next(batches, None)
     if first is None:
@@ -184,7 +187,7 @@ def _on_source(
     else:
         classes = np.unique(y if classes is None else _like(y, classes))
     models, left_out, sigma = _line_up(name, entry, X, y, classes, settings, wider=True)
-    options = {"checkpoints": _marks(), "classes": classes, "watch": _told(name, settings)}
+    options = {"checkpoints": _marks(), "window": WINDOW, "classes": classes, "watch": _told(name, settings)}
     if repeats > 1:
         report = repeated(models, stream, repeats=repeats, seed=settings["seed"], **options)
         width = X.shape[1]
@@ -192,7 +195,7 @@ def _on_source(
         report = progressive(models, stream, **options)
         width = max(model.n_features_in_ for model in models.values())
     examples = report.checkpoints[-1].examples
-    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, report, left_out)
+    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, WINDOW, report, left_out)
 
 
 def _line_up(
@@ -216,7 +219,7 @@ def _line_up(
             left_out[stem] = "two classes only"
         else:
             models[stem] = _configured(kind, own, sigma, settings, wider)
-            settings["say"](f"{name}: making {stem} ready (its first run on a machine compiles it)")
+            settings["say"](name, f"making {stem} ready (its first run on a machine compiles it)")
             models[stem]._begin(X, y, classes)
             models[stem].learn(_rows(X, 0, 2), y[:2])
             models[stem] = _configured(kind, own, sigma, settings, wider)
@@ -236,7 +239,7 @@ def _configured(kind: Any, own: dict[str, Any], sigma: float, settings: dict[str
 
 def _told(name: str, settings: dict[str, Any]) -> Callable[[Checkpoint], None]:
     def told(checkpoint: Checkpoint) -> None:
-        settings["say"](f"{name}: run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
+        settings["say"](name, f"run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
         if settings["watch"]:
             settings["watch"](checkpoint)
 
@@ -273,12 +276,12 @@ TRACKS = (
     Track("odd digits", "Is the digit that was written by hand odd? The same pixels.", _digits(parity=True)),
     Track(
         "turning moons",
-        "In which of two half-moons is the point? They turn about the origin, once over the stream: slow drift.",
+        "In which of two half-moons is the point? They turn slowly, once in all.",
         lambda seed: turning_moons(20_000, turns=1, noise=0.2, random_state=seed),
     ),
     Track(
         "leaping threshold",
-        "Do two numbers add up to a threshold at most? It leaps three times, and one answer in ten is wrong (SEA).",
+        "Is x1 + x2 below a threshold that leaps three times? 10% of labels are wrong.",
         lambda seed: sea(20_000, noise=0.1, random_state=seed),
     ),
 )

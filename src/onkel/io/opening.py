@@ -108,7 +108,7 @@ def _format(source: Any, format: str | None) -> str:
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
         found = next((SUFFIXES[suffix] for suffix in _suffixes(source) if suffix in SUFFIXES), "svmlight")
         return format or found
-    if isinstance(source, tuple | list) and len(source) == 2 and not isinstance(source[0], tuple | list):
+    if isinstance(source, tuple) and len(source) == 2:
         return "arrays"
     if hasattr(source, "columns") or hasattr(source, "to_batches"):
         return "frame"

@@ -100,7 +100,8 @@ class Bytes:
         return (self._end or self._raw.tell()) / self.size if self.size else None
 
     def close(self) -> None:
-        self._end = self._end or (0 if self.live else self._raw.tell())
+        if not self.live and not self._raw.closed:
+            self._end = self._raw.tell()
         if self._file is not self._raw:
             self._file.close()
         if self._ours:

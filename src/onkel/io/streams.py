@@ -57,6 +57,7 @@ class Stream(Iterator[Batch]):
             if batch is not None:
                 self._over, self.rows = False, batch.position["rows"]
                 return batch
+        self._over = True
         self.close()
         if self._pending is not None:
             error, self._pending = self._pending, None
