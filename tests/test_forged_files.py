@@ -259,7 +259,7 @@ WRONG = {
         "its kernel's numbers are not valid": [
             {"kernel": "Kernel", "numbers": {**KERNEL, **change}}
             for change in (
-                {"kind": 6}, {"kind": -1}, {"kind": 1.0}, {"kind": True}, {"gamma": 0.0}, {"gamma": -1.0},
+                {"kind": 9}, {"kind": -1}, {"kind": 1.0}, {"kind": True}, {"gamma": 0.0}, {"gamma": -1.0},
                 {"degree": 0}, {"degree": 1.0}, {"gamma": {"float": "inf"}}, {"coef0": {"float": "-inf"}},
             )
         ],

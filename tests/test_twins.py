@@ -164,6 +164,9 @@ FORMULAS = {
     "poly": (kernels.poly(0.2, 1.0, 3), ref.poly(0.2, 1.0, 3)),
     "sigmoid": (kernels.sigmoid(0.1, -0.2), ref.sigmoid(0.1, -0.2)),
     "cosine": (kernels.cosine(), ref.cosine()),
+    "exponential": (kernels.exponential(0.3), ref.matern(0.5, 0.3)),
+    "matern32": (kernels.matern32(0.3), ref.matern(1.5, 0.3)),
+    "matern52": (kernels.matern52(0.3), ref.matern(2.5, 0.3)),
 }
 
 

@@ -37,6 +37,7 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.transformers import RandomFourierFeatures
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -75,6 +76,7 @@ __all__ = [
     "ProjectronRegressor",
     "RBPClassifier",
     "RBPRegressor",
+    "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
     "StoptronClassifier",

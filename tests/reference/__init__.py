@@ -1,6 +1,6 @@
 """Slow, literal implementations of the learners; the compiled engine is tested against them."""
 
-from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, rbf, sigmoid
+from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, matern, poly, rbf, sigmoid
 from .dual import duol, krls
 from .features import fogd, nogd
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
@@ -33,6 +33,7 @@ __all__ = [
     "krls",
     "laplacian",
     "linear",
+    "matern",
     "nogd",
     "norma",
     "oskl",

@@ -10,16 +10,19 @@ from .. import kernels, losses
 from .._panels import panel_shape, slots
 from ..alignment import MOST, best_sigma, gamma_of, of_classes, of_numbers, sampled
 from ..expansion import PAUSE, ROUNDS, SCALE, SIZE, TOTAL, UNLIMITED, dense_points, empty, with_own_scratch
+from ..features import SPECTRA
 from ..state import arrays, transplant
 from ..stream import Model
-from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting, _largest_sqnorm
+from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, RowReader, Setting, _largest_sqnorm
 from ._parameters import estimator
 
 __all__ = ["KernelClassifier", "KernelEstimator", "KernelRegressor", "Setting", "TubeRegressor", "loss_of"]
 
 
 @estimator
-class KernelUser(OnlineEstimator):
+class KernelParameters(RowReader):
+    """A kernel, and what the first batch has to do with it."""
+
     kernel: Any = "rbf"
     gamma: Any = "auto"
     sigma: float | None = None
@@ -47,10 +50,10 @@ class KernelUser(OnlineEstimator):
             return kernel
         if self.kernel == "sigmoid":
             return kernels.sigmoid(gamma, self.coef0)
-        return kernels.rbf(gamma) if self.kernel == "rbf" else kernels.laplacian(gamma)
+        return getattr(kernels, self.kernel)(gamma)
 
     def _gamma(self, X: Any, targets: Any, key: int) -> float:
-        if self.sigma is not None and self.kernel in ("rbf", "laplacian"):
+        if self.sigma is not None and self.kernel in SPECTRA:
             return gamma_of(self.kernel, float(self.sigma))
         if self.gamma == "auto":
             return 1 / X.shape[1]
@@ -63,17 +66,23 @@ class KernelUser(OnlineEstimator):
         return float(self.gamma)
 
     def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
-        """That whose kernel fits the targets of the first batch best."""
-        rows = sampled(X.shape[0], MOST, key)
-        y, centred = targets[rows], self.gamma == "centred_alignment"
-        T = of_numbers(y) if self._numeric else of_classes(y, max(self._outputs(), 2))
-        return gamma_of(self.kernel, best_sigma(X[rows], T, self.kernel, centred=centred))
+        raise ValueError(f"gamma={self.gamma!r} fits the kernel to targets, and a transformer learns from none.")
 
     @property
     def gamma_(self) -> float:
         """The kernel coefficient in use."""
         self._fitted()
         return float(self._setting.kernel.gamma)
+
+
+@estimator
+class KernelUser(KernelParameters, OnlineEstimator):
+    def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
+        """That whose kernel fits the targets of the first batch best."""
+        rows = sampled(X.shape[0], MOST, key)
+        y, centred = targets[rows], self.gamma == "centred_alignment"
+        T = of_numbers(y) if self._numeric else of_classes(y, max(self._outputs(), 2))
+        return gamma_of(self.kernel, best_sigma(X[rows], T, self.kernel, centred=centred))
 
 
 @estimator

@@ -50,7 +50,7 @@ def optional(check: Check) -> Check:
 
 FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
 ANY = Check("anything", lambda x: True)
-KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
+KERNELS = ("rbf", "laplacian", "exponential", "matern32", "matern52", "poly", "linear", "sigmoid", "cosine")
 GAMMAS = ("auto", "scale", "alignment", "centred_alignment")
 
 PARAMETERS: dict[str, tuple[str, Check]] = {
@@ -72,13 +72,18 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     ),
     "sigma": (
         "Kernel width as the papers write it, in place of gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
-        "exp(-|x-z|_1 / sigma); without effect on the other kernels.",
+        "exp(-|x-z|_1 / sigma), exponential and matern 1 / gamma; without effect on the other kernels.",
         real(0, over=True),
     ),
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
     "coef0": ("Constant of the poly and sigmoid kernels (paper: c).", real(-math.inf)),
     "budget": ("Most support vectors kept (paper: B).", whole(1)),
     "n_components": ("Number of random Fourier frequencies, each a sine and a cosine (paper: D).", whole(1)),
+    "features": (
+        "How the frequencies are drawn: independent; orthogonal in blocks; or products of diagonals and Hadamard "
+        "matrices, SORF and Fastfood, which take O(log n_features) for each. The laplacian kernel has plain ones only.",
+        one_of("plain", "orthogonal", "structured", "fastfood"),
+    ),
     "rule": (
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),

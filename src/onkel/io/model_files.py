@@ -28,6 +28,7 @@ from ..estimators import budget, exact, features
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
+from ..features import SPECTRA
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
@@ -55,6 +56,7 @@ ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
+WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with a width
 MATRICES = ("gram.", "P")  # names of symmetric matrices, a row for every point, begin so
 ENTRIES = (
     "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
@@ -234,8 +236,8 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
     except Exception as error:
         raise _FlawError(f"its kernel's numbers are not valid: {error}") from error
     if kind is own_kernels.Kernel:
-        positive = kernel.gamma > 0 or kernel.kind not in (own_kernels.RBF, own_kernels.LAPLACIAN)
-        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.COSINE and _whole(kernel.degree, 1)
+        positive = kernel.gamma > 0 or kernel.kind not in WIDE
+        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.MATERN52 and _whole(kernel.degree, 1)
         sound = positive and math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0)
         _need(known and sound, "its kernel's numbers are not valid")
     return kernel
