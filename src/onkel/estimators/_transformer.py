@@ -51,6 +51,11 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
 
     # One batch.
 
+    def _set(self, kernel: Any, X: Any, key: int) -> Setting:
+        """The setting of a first batch, kept."""
+        self._setting: Any = Setting(kernel, None, X.shape[1], 0, X.dtype.name, key)
+        return self._setting
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Start anew with the rows of X; `y` is ignored."""
         with self._all_or_nothing():
@@ -82,14 +87,9 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
         if first:
             self._begin(X)
         elif X.shape[1] > self._setting.d:
-            self._map: Any = self._widened(self._map, X.shape[1])
+            self._map = self._widened(self._fitted(), X.shape[1])
             self._setting = self._setting._replace(d=X.shape[1])
         self._absorb(X)
-
-    def _set(self, kernel: Any, X: Any, key: int) -> Setting:
-        """The setting of a first batch, kept."""
-        self._setting: Any = Setting(kernel, None, X.shape[1], 0, X.dtype.name, key)
-        return self._setting
 
     # What a reader may look at.
 
