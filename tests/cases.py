@@ -19,7 +19,13 @@ BUDGET = 13
 RBF = {"kernel": "rbf", "gamma": 0.15}
 POLY = {"kernel": "poly", "gamma": 0.2, "coef0": 1.0, "degree": 2}
 LAPLACIAN = {"kernel": "laplacian", "gamma": 0.3}
-KERNELS = {"rbf": RBF, "poly": POLY, "laplacian": LAPLACIAN}  # a second one beside rbf, whichever the learner takes
+MATERN = {"kernel": "matern32", "gamma": 0.3}
+KERNELS = {
+    "rbf": RBF,
+    "poly": POLY,
+    "laplacian": LAPLACIAN,
+    "matern32": MATERN,
+}  # a second one beside rbf, whichever the learner takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -64,6 +70,8 @@ class Case:
         """Whether the learner has this kernel; merging is for the Gaussian one."""
         if self.params.get("maintenance") == "merging":
             return kernel == "rbf"
+        if self.params.get("features", "plain") != "plain" and kernel == "laplacian":
+            return False
         return kernel in self.estimator._choices.get("kernel", (kernel,))
 
     def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
@@ -182,6 +190,20 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
             **{variant: {"rule": variant} for variant in ("pa", "pa1", "pa2")},
             "invsqrt": {"schedule": "invsqrt", "eta": 0.5},
             "pegasos": {"schedule": "pegasos", "reg": 0.1},
+            **{kind: {"features": kind} for kind in ("orthogonal", "structured")},
+            "fastfood": {"features": "fastfood", "n_components": 70},
+        },
+    ),
+    (
+        "dual-sgd",
+        "DualSGD",
+        ref.dual_sgd,
+        {"budget": BUDGET, "moved": 4, "n_components": 37, "reg": 0.1},
+        {
+            "": {},
+            "average": {"average": True, "moved": 1},
+            "logistic": {"loss": "logistic"},
+            "squared": {"loss": "squared"},
         },
     ),
     (

@@ -36,7 +36,14 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.features import (
+    DualSGDClassifier,
+    DualSGDRegressor,
+    FOGDClassifier,
+    FOGDRegressor,
+    NOGDClassifier,
+    NOGDRegressor,
+)
 from .estimators.transformers import RandomFourierFeatures
 from .io import ModelFileError, load, save
 
@@ -51,6 +58,8 @@ __all__ = [
     "BSGDRegressor",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
+    "DualSGDClassifier",
+    "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
     "ForgetronClassifier",

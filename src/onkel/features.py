@@ -175,6 +175,22 @@ def draw(kind, kernel, n, d, tile, key, dtype):
     return structured(kind, kernel, n, d, tile, key, dtype)
 
 
+def wider(map, kind, kernel, d, key):
+    """The map for d columns."""
+    tile = map.tile if isinstance(map, Fourier) else map.stretch.shape[2]
+    held = map.weights if isinstance(map, Fourier) else map.stretch
+    return draw(kind, kernel, map.n, d, tile, key, held.dtype)
+
+
+def map_shapes(kind, n, d, tile, dtype):
+    """Of the arrays of the map that `draw` makes."""
+    if kind in ("plain", "orthogonal"):
+        return {"weights": fourier_shape(n, d, dtype)}
+    tiles, blocks, p = structured_shape(n, d, tile)
+    factors, ordered = (3, 0) if kind == "structured" else (2, blocks)
+    return {"diagonals": (tiles, factors * blocks, p), "order": (tiles, ordered, p), "stretch": (tiles, blocks, p)}
+
+
 def fourier(frequencies, dtype, tile=0):
     """The map of the frequencies (n, d)."""
     n, d = frequencies.shape

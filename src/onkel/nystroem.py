@@ -62,11 +62,6 @@ def nystroem(kernel, capacity, rank, d, dtype):
     )
 
 
-def with_own_work(map):
-    """The same map with work space of its own."""
-    return map._replace(scratch=Work(aligned(len(map.scratch.k), map.scratch.k.dtype)))
-
-
 def landmarks_of(map):
     """The landmarks as an array (size, d)."""
     d = map.points.shape[1]

@@ -16,7 +16,7 @@ def rbf(gamma):
     def kernel(x, z):
         return np.exp(-gamma * np.sum((x - z) ** 2))
 
-    kernel.frequency = lambda u: np.sqrt(2 * gamma) * scipy.stats.norm.ppf(u)
+    kernel.radii = lambda u: np.full(len(u), np.sqrt(2 * gamma))
     return kernel
 
 
@@ -37,6 +37,7 @@ def matern(nu, gamma):
         r = np.sqrt(2 * nu) * gamma * np.linalg.norm(x - z)
         return 2 ** (1 - nu) / scipy.special.gamma(nu) * r**nu * scipy.special.kv(nu, r) if r > 0 else 1.0
 
+    kernel.radii = lambda u: gamma * np.sqrt(2 * nu / scipy.stats.chi2.ppf(u, 2 * nu))
     return kernel
 
 

@@ -88,6 +88,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
     ),
+    "moved": ("Support vectors that become features at once when the budget is full (paper: k).", whole(1)),
     "rank": ("Most eigenvectors kept (paper: k); None for a fifth of the budget.", whole(1)),
     "switch": (
         "When features take over: after the example that fills the budget, or at the next one that has a loss.",
@@ -142,7 +143,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
 # What `set_params` may change between two batches: they steer updates to come and shape nothing that is kept.
 STEERING = {
     "eta", "reg", "C", "epsilon", "nu", "adaptive", "clip_tube", "rho", "threshold", "margin", "tolerance", "cap",
-    "sampling", "search", "alpha", "beta", "G",
+    "sampling", "search", "alpha", "beta", "G", "moved",
 }  # fmt: skip
 
 

@@ -5,8 +5,20 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._panels import slots
+from .._simd import aligned
 from ..expansion import PAUSE, SIZE
-from ..features import fourier, fourier_shape, fourier_slots, frequencies, frequencies_of
+from ..expansion import with_own_scratch as with_own_points
+from ..features import (
+    SPECTRA,
+    draw,
+    fourier_columns,
+    fourier_slots,
+    frequencies_of,
+    map_shapes,
+    tile_for,
+    wider,
+)
+from ..learners.dual_sgd import DualSGD, Recalled
 from ..learners.featured import Featured
 from ..learners.nogd import MOMENTS, NOGD
 from ..linear import RULES, Rule, linear, weights, with_own_scratch
@@ -18,11 +30,10 @@ from ..nystroem import (
     nystroem,
     nystroem_shapes,
     switch,
-    with_own_work,
 )
-from ..state import arrays, transplant
+from ..state import arrays, own_scratch, transplant
 from ..steps import SCHEDULES
-from ._base import KernelUser, loss_of
+from ._base import KernelClassifier, KernelEstimator, KernelUser, TubeRegressor, loss_of, widened
 from ._online import OnlineClassifier, OnlineRegressor, Setting
 from ._parameters import estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
@@ -46,6 +57,7 @@ class _LinearRule(KernelUser):
         return linear(n, s.outputs, np.dtype(s.dtype), average=self.average, adagrad=adagrad)
 
     def _check(self) -> None:
+        super()._check()
         if self.schedule == "pegasos" and not self.reg > 0:
             raise ValueError('schedule="pegasos" steps by 1 / (reg t): reg must be above 0.')
         if self.schedule != "pegasos" and not self.eta * self.reg < 1:
@@ -57,47 +69,76 @@ class _LinearRule(KernelUser):
         raise NotImplementedError
 
 
-class _FOGD(_LinearRule):
+class _RandomFeatures(KernelUser):
+    """What every learner on random Fourier features has, beside its other arrays: a map and weights."""
+
     n_components: Any
+    features: Any
+
+    def _check(self) -> None:
+        super()._check()
+        if self.features != "plain" and self.kernel == "laplacian":
+            raise ValueError(
+                'kernel="laplacian" has features="plain" only: its spectrum has no rotations to make use of.'
+            )
+
+    def _parameters(self) -> dict[str, Any]:
+        """Also whether columns may be added, where that decides how they are mixed."""
+        held = super()._parameters()
+        return held if self.features == "plain" else {**held, "grow_features": self.grow_features}
+
+    def _tile(self, s: Setting) -> int:
+        return tile_for(self.features, s.d, self.grow_features)
+
+    def _map(self, s: Setting, n: int) -> Any:
+        return draw(self.features, s.kernel, n, s.d, self._tile(s), s.key, np.dtype(s.dtype))
+
+    def _wider(self, map: Any, d: int) -> Any:
+        return wider(map, self.features, self._setting.kernel, d, self._setting.key)
+
+    def _map_shapes(self, s: Setting, n: int) -> dict[str, tuple[int, ...]]:
+        shapes = map_shapes(self.features, n, s.d, self._tile(s), s.dtype)
+        return {f"map.{name}": shape for name, shape in shapes.items()}
 
     def _constant(self) -> tuple[str, ...]:
         return ("map.",)
 
-    def _map(self, s: Setting, n: int) -> Any:
-        return fourier(frequencies(s.kernel, n, s.d, s.key), s.dtype)
-
-    def _make(self, s: Setting, capacity: int) -> Any:
-        f = self._linear(s, fourier_slots(capacity))
-        return Featured(self._map(s, capacity), s.task, loss_of(self), self._rule(), f)
-
-    def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        return {"map.weights": fourier_shape(capacity, s.d, s.dtype), "f.coef": (s.outputs, fourier_slots(capacity))}
-
-    def _most(self) -> int:
-        return int(self.n_components)
-
-    def _widened(self, learner: Any, d: int) -> Any:
-        return learner._replace(map=self._map(self._setting._replace(d=d), learner.map.n))
-
-    def _work(self, learner: Any) -> int:
-        return int(learner.map.n * (learner.map.weights.shape[1] + 16))
-
-    def _reader(self, d: int) -> Any:
-        learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
-        return learner._replace(f=with_own_scratch(learner.f))
+    def _shown(self, f: Any) -> np.ndarray:
+        """The weights of the features, in their order."""
+        return np.array(weights(f)[:, fourier_columns(self._learner.map.n)].astype(self._setting.dtype))
 
     @property
     def random_weights_(self) -> np.ndarray:
         """The random frequencies, (n_features, n_components)."""
         self._fitted()
-        return np.array(frequencies_of(self._learner.map).T)
+        return np.array(frequencies_of(self._learner.map)[:, : self._setting.d].T)
+
+
+class _FOGD(_LinearRule, _RandomFeatures):
+    def _make(self, s: Setting, capacity: int) -> Any:
+        f = self._linear(s, fourier_slots(capacity))
+        return Featured(self._map(s, capacity), s.task, loss_of(self), self._rule(), f)
+
+    def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        return {**self._map_shapes(s, capacity), "f.coef": (s.outputs, fourier_slots(capacity))}
+
+    def _most(self) -> int:
+        return int(self.n_components)
+
+    def _widened(self, learner: Any, d: int) -> Any:
+        return learner._replace(map=self._wider(learner.map, d))
+
+    def _work(self, learner: Any) -> int:
+        return int(learner.map.n * (self._setting.d + 16))
+
+    def _reader(self, d: int) -> Any:
+        learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
+        return learner._replace(map=own_scratch(learner.map), f=with_own_scratch(learner.f))
 
     @property
     def coef_(self) -> np.ndarray:
         """Weights that predictions use, (outputs, 2 n_components): of all sines, then of all cosines."""
-        w, n = weights(self._fitted()), self._learner.map.n
-        half = w.shape[1] // 2
-        return np.hstack([w[:, :n], w[:, half : half + n]]).astype(self._setting.dtype)
+        return self._shown(self._fitted())
 
 
 @estimator
@@ -105,6 +146,7 @@ class FOGDClassifier(OnlineClassifier, _FOGD):
     """FOGD: online gradient descent on random Fourier features (Lu, Hoi, Wang, Zhao & Liu 2016)."""
 
     n_components: int = 400
+    features: str = "plain"
     loss: str = "hinge"
     rule: str = "gradient"
     eta: float = 0.2
@@ -112,7 +154,7 @@ class FOGDClassifier(OnlineClassifier, _FOGD):
     reg: float = 0.0
     C: float = 1.0
     average: bool = False
-    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": CLASSIFIER_LOSSES, "kernel": ("rbf", "laplacian")}
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": CLASSIFIER_LOSSES, "kernel": SPECTRA}
 
 
 @estimator
@@ -120,6 +162,7 @@ class FOGDRegressor(OnlineRegressor, _FOGD):
     """FOGD for numbers: online gradient descent on random Fourier features (Lu, Hoi, Wang, Zhao & Liu 2016)."""
 
     n_components: int = 400
+    features: str = "plain"
     loss: str = "squared"
     rule: str = "gradient"
     eta: float = 0.1
@@ -128,7 +171,7 @@ class FOGDRegressor(OnlineRegressor, _FOGD):
     C: float = 1.0
     epsilon: float = 0.1
     average: bool = False
-    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": ("rbf", "laplacian")}
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": SPECTRA}
 
 
 class _NOGD(_LinearRule):
@@ -186,7 +229,7 @@ class _NOGD(_LinearRule):
 
     def _reader(self, d: int) -> Any:
         learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
-        return learner._replace(map=with_own_work(learner.map), f=with_own_scratch(learner.f))
+        return learner._replace(map=own_scratch(learner.map), f=with_own_scratch(learner.f))
 
     @property
     def switched_(self) -> bool:
@@ -253,3 +296,79 @@ class NOGDRegressor(OnlineRegressor, _NOGD):
     epsilon: float = 0.1
     average: bool = False
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}
+
+
+class _DualSGD(KernelEstimator, _RandomFeatures):
+    budget: Any
+    moved: Any
+    reg: Any
+    loss: Any
+    average: Any
+
+    def _make(self, s: Setting, capacity: int) -> Any:
+        n, dtype = int(self.n_components), np.dtype(s.dtype)
+        f = s.expansion(capacity, int(self.budget), self.average)
+        g = linear(fourier_slots(n), s.outputs, dtype, average=self.average)
+        recalled = Recalled(aligned(fourier_slots(n), dtype))
+        return DualSGD(
+            s.kernel, self._map(s, n), s.task, loss_of(self), float(self.reg), int(self.moved), f, g, recalled
+        )
+
+    def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
+        n = int(self.n_components)
+        return {**super()._shapes(s, capacity), **self._map_shapes(s, n), "g.coef": (s.outputs, fourier_slots(n))}
+
+    def _most(self) -> int:
+        return int(self.budget)
+
+    def _check(self) -> None:
+        super()._check()
+        if not self.reg > 0:
+            raise ValueError("reg must be above 0: the steps are 1 / (reg t).")
+        if not self.moved <= self.budget:
+            raise ValueError(f"moved must be at most budget, {self.budget}: no more support vectors can leave.")
+
+    def _widened(self, learner: Any, d: int) -> Any:
+        return learner._replace(f=widened(learner.f, d), map=self._wider(learner.map, d))
+
+    def _work(self, learner: Any) -> int:
+        return super()._work(learner) + int(learner.map.n * (self._setting.d + 16))
+
+    def _reader(self, d: int) -> Any:
+        held = self._learner if d == self._setting.d else self._widened(self._learner, d)
+        f, g = with_own_points(held.f), with_own_scratch(held.g)
+        return held._replace(map=own_scratch(held.map), f=f, g=g)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights of the features that predictions use, (outputs, 2 n_components): of all sines, then all cosines."""
+        self._fitted()
+        return self._shown(self._learner.g)
+
+
+@estimator
+class DualSGDClassifier(KernelClassifier, _DualSGD):
+    """Dual-SGD (Le, Nguyen, Nguyen & Phung 2016): Pegasos; on a budget, support vectors become random features."""
+
+    budget: int = 100
+    moved: int = 20
+    n_components: int = 200
+    features: str = "plain"
+    reg: float = 1e-4
+    loss: str = "hinge"
+    average: bool = False
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": CLASSIFIER_LOSSES, "kernel": SPECTRA}
+
+
+@estimator
+class DualSGDRegressor(TubeRegressor, _DualSGD):
+    """Dual-SGD for numbers (Le, Nguyen, Nguyen & Phung 2016)."""
+
+    budget: int = 100
+    moved: int = 20
+    n_components: int = 200
+    features: str = "plain"
+    reg: float = 1e-2
+    loss: str = "epsilon_insensitive"
+    average: bool = False
+    _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": SPECTRA}

@@ -4,7 +4,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..features import SPECTRA, draw, fourier_columns, fourier_slots, frequencies_of, tile_for
+from ..features import SPECTRA, draw, fourier_columns, fourier_slots, frequencies_of, tile_for, wider
 from ._base import KernelParameters
 from ._parameters import estimator
 from ._transformer import FeatureTransformer
@@ -28,10 +28,7 @@ class RandomFourierFeatures(KernelParameters, FeatureTransformer):
         self._map = draw(self.features, s.kernel, int(self.n_components), s.d, tile, s.key, np.dtype(s.dtype))
 
     def _widened(self, map: Any, d: int) -> Any:
-        s = self._setting
-        tile = getattr(map, "tile", None)
-        tile = map.stretch.shape[2] if tile is None else tile
-        return draw(self.features, s.kernel, map.n, d, tile, s.key, np.dtype(s.dtype))
+        return wider(map, self.features, self._setting.kernel, d, self._setting.key)
 
     def _columns(self) -> np.ndarray:
         return np.asarray(fourier_columns(self._fitted().n))

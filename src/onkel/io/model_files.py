@@ -28,10 +28,11 @@ from ..estimators import budget, exact, features
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import validate
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
-from ..features import SPECTRA
+from ..features import SPECTRA, Structured
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
+from ..learners.dual_sgd import DualSGD
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
 from ..learners.nogd import FULL, NOGD
@@ -161,7 +162,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
         raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
     _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
     _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
-    _need(changed.keys() <= cls()._parameters().keys(), f"its parameters are not those of {name}")
+    _need(changed.keys() <= cls(**given)._parameters().keys(), f"its parameters are not those of {name}")
     values = {key: _value(value, kinds) for key, value in given.items()}
     old = {key: _value(value, kinds) for key, value in changed.items()}
     _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
@@ -434,18 +435,23 @@ def _json(data: bytes) -> dict[str, Any]:
 
 def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array]) -> Any:
     """A fresh learner with arrays as in the file; allocates no more than the file holds."""
+    expected = made._shapes(setting, capacity)
+    _check_shapes(layout, expected)  # all that may become large
     small = arrays(made._make(setting._replace(d=1, outputs=min(setting.outputs, 2)), 1))
     _need(layout.keys() == small.keys(), "arrays are missing or unknown")
-    expected = made._shapes(setting, capacity)
     panels, width = panel_shape(capacity, np.float64)
-    expected |= {name: (panels, capacity, width) for name in _matrices(small)}
-    for name, shape in expected.items():  # all that may become large
-        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
+    _check_shapes(layout, {name: (panels, capacity, width) for name in _matrices(small)})
     learner = made._make(setting, capacity)
     for name, array in arrays(learner).items():
         same = layout[name].shape == array.shape and layout[name].dtype == array.dtype.newbyteorder("<")
         _need(same, f"its array {name!r} has not the shape or dtype that its document asks for")
     return learner
+
+
+def _check_shapes(layout: dict[str, _Array], expected: dict[str, tuple[int, ...]]) -> None:
+    _need(expected.keys() <= layout.keys(), "arrays are missing or unknown")
+    for name, shape in expected.items():
+        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
 
 
 def _digest(document: dict[str, Any], shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Any:
@@ -558,7 +564,19 @@ def _slack_left(learner: Forgetron, size: int) -> bool:
 
 
 def _all_features_used(learner: Featured, size: int) -> bool:
-    return bool(size == learner.f.coef.shape[1])
+    return bool(size == learner.f.coef.shape[1]) and _order_exists(learner.map)
+
+
+def _order_exists(map: Any) -> bool:
+    """The places that Fastfood's features are taken from."""
+    return not isinstance(map, Structured) or bool(((map.order >= 0) & (map.order < map.order.shape[2])).all())
+
+
+def _halves_agree(learner: DualSGD, size: int) -> bool:
+    """The linear half shares scale and rounds with the kernel half, and counts nothing of its own."""
+    f, g = learner.f, learner.g
+    counts = np.array_equal(g.count, [g.coef.shape[1], 0, 0, 0])
+    return bool(counts and np.array_equal(f.lazy, g.lazy)) and _order_exists(learner.map)
 
 
 def _stage_agrees(learner: NOGD, size: int) -> bool:
@@ -577,6 +595,7 @@ RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
     BSGDMerging: _squares_finite,
+    DualSGD: _halves_agree,
     Featured: _all_features_used,
     Forgetron: _slack_left,
     NOGD: _stage_agrees,
