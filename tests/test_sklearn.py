@@ -75,10 +75,11 @@ def test_pipeline_and_cross_validation(kind):
 @each_estimator
 def test_grid_search(kind):
     X, y = data_for(kind)
-    search = GridSearchCV(kind(random_state=0), {"gamma": [1e-6, 0.15]}, cv=3).fit(X, y)
-    by_hand = [cross_val_score(kind(random_state=0, gamma=gamma), X, y, cv=3).mean() for gamma in (1e-6, 0.15)]
+    name = "gamma" if "gamma" in kind().get_params() else "eta"
+    search = GridSearchCV(kind(random_state=0), {name: [1e-6, 0.15]}, cv=3).fit(X, y)
+    by_hand = [cross_val_score(kind(random_state=0, **{name: x}), X, y, cv=3).mean() for x in (1e-6, 0.15)]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand)
-    assert search.best_estimator_.gamma_ == search.best_params_["gamma"]
+    assert getattr(search.best_estimator_, "gamma_", search.best_params_[name]) == search.best_params_[name]
     expected = kind(random_state=0, **search.best_params_).fit(X, y).predict(X)
     np.testing.assert_array_equal(search.predict(X), expected)
 
@@ -86,7 +87,8 @@ def test_grid_search(kind):
 @each_estimator
 def test_clone_keeps_parameters_and_drops_the_model(kind):
     X, y = data_for(kind)
-    model = kind(random_state=3, gamma=0.2).fit(X, y)
+    model = kind(random_state=3, reg=0.2) if "reg" in kind().get_params() else kind(random_state=3, gamma=0.2)
+    model.fit(X, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "n_features_in_")

@@ -39,12 +39,14 @@ from .estimators.exact import (
 from .estimators.features import (
     DualSGDClassifier,
     DualSGDRegressor,
+    FeatureMapClassifier,
+    FeatureMapRegressor,
     FOGDClassifier,
     FOGDRegressor,
     NOGDClassifier,
     NOGDRegressor,
 )
-from .estimators.transformers import RandomFourierFeatures
+from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -62,6 +64,8 @@ __all__ = [
     "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
@@ -80,6 +84,7 @@ __all__ = [
     "NORMARegressor",
     "OSKLClassifier",
     "OSKLRegressor",
+    "OnlineNystroem",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",

@@ -41,6 +41,21 @@ def transform_rows(map, rows, first, last, z, stride):
     transform(map, rows, first, last, z, stride)
 
 
+class Given(NamedTuple):
+    """The rows themselves as features."""
+
+    n: int  # columns
+
+
+@transform.register(Given)
+def _(map, rows, first, last, z, stride):
+    for t in range(first, last):
+        at = (t - first) * stride
+        copy_columns(rows, t, 0, map.n, z, at)
+        for i in range(at + map.n, at + stride):
+            z[i] = 0
+
+
 class Fourier(NamedTuple):
     """All sin <u_i, x> / sqrt(n), then all cosines, for frequencies u_i that are written out."""
 
@@ -95,7 +110,7 @@ def _(map, rows, first, last, z, stride):
             z[i] = 0
         for k in range(tiles):
             for b in range(blocks):
-                copy_columns(rows, t, k * p, map.scratch.x)
+                copy_columns(rows, t, k * p, p, map.scratch.x, 0)
                 add_angles(map, k, b, z, at + b * p)
         waves(z, at, stride // 2, map.n)
 

@@ -47,8 +47,8 @@ def store(rows, t, points, used, i):
 
 
 @generic
-def copy_columns(rows, t, first, out):
-    """out[i] = x_(first + i), for all of out; columns that x does not have are 0."""
+def copy_columns(rows, t, first, n, out, at):
+    """out[at + i] = x_(first + i) for i < n; columns that x does not have are 0."""
 
 
 @generic
@@ -102,12 +102,12 @@ def _(rows, t, points, used, i):
 
 
 @copy_columns.register(Dense)
-def _(rows, t, first, out):
-    n = min(out.shape[0], rows.values.shape[1] - first)
-    for i in range(n):
-        out[i] = rows.values[t, first + i]
-    for i in range(n, out.shape[0]):
-        out[i] = 0
+def _(rows, t, first, n, out, at):
+    there = min(n, rows.values.shape[1] - first)
+    for i in range(there):
+        out[at + i] = rows.values[t, first + i]
+    for i in range(there, n):
+        out[at + i] = 0
 
 
 @sqnorm.register(Dense)
@@ -183,12 +183,13 @@ def clear(points, used, i):
 
 
 @copy_columns.register(Sparse)
-def _(rows, t, first, out):
-    for i in range(out.shape[0]):
+def _(rows, t, first, n, out, at):
+    for i in range(at, at + n):
         out[i] = 0
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        if first <= rows.indices[q] < first + out.shape[0]:
-            out[rows.indices[q] - first] = rows.values[q]
+        i = rows.indices[q] - first
+        if 0 <= i < n:
+            out[at + i] = rows.values[q]
 
 
 @sqnorm.register(Sparse)

@@ -2,7 +2,7 @@
 
 from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, matern, poly, rbf, sigmoid
 from .dual import duol, krls
-from .features import dual_sgd, fogd, nogd, random_frequencies
+from .features import dual_sgd, fogd, mapped, nogd, random_frequencies
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
@@ -34,6 +34,7 @@ __all__ = [
     "krls",
     "laplacian",
     "linear",
+    "mapped",
     "matern",
     "nogd",
     "norma",

@@ -106,6 +106,48 @@ def fogd(
     return online(lambda at: step(model, at), model, X, y, task, epsilon=epsilon, weights=weights, average=average)
 
 
+def nystroem_features(kernel, points, rank):
+    """x -> M k(points, x), M from the largest eigenvalues of the points' Gram matrix."""
+    values, V = np.linalg.eigh(np.array([[kernel(p, q) for q in points] for p in points]))
+    order = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-10 * values.max()]
+    V = V[:, order] * np.sign([V[np.abs(V[:, i]).argmax(), i] for i in order])
+    M = np.diag(values[order] ** -0.5) @ V.T
+    return M, lambda x: M @ np.array([kernel(p, x) for p in points])
+
+
+def mapped(
+    X,
+    y,
+    kernel,
+    task,
+    outputs=1,
+    *,
+    map,
+    loss,
+    rule="gradient",
+    eta=0.2,
+    schedule="constant",
+    reg=0.0,
+    C=1.0,
+    epsilon=0.0,
+    average=False,
+    weights=None,
+    draw=None,
+):
+    """A linear learner on features; `map` holds what makes them, None: the rows are the features."""
+    if map is None:
+        features, n = (lambda x: x), X.shape[1]
+    elif "landmarks" in map:
+        M, features = nystroem_features(kernel, map["landmarks"], map["rank"])
+        n = len(M)
+    else:
+        n = 2 * map["n_components"]
+        features = fourier_features(random_frequencies(map["features"], kernel, n // 2, X.shape[1], draw))
+    model = LinearModel(features, n, outputs)
+    step = linear_rule(task, rule=rule, loss=loss, eta=eta, schedule=schedule, reg=reg, C=C, epsilon=epsilon)
+    return online(lambda at: step(model, at), model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+
+
 class TwoStages:
     """sum_i a_i k(x_i, x) until `matrix` is set, then w.z(x) with z(x) = matrix k(S, x); copies switch together."""
 
@@ -152,11 +194,7 @@ class TwoStages:
 
     def switch(self, rank):
         """Features from the largest eigenvalues of the points' Gram matrix."""
-        points = self.stage["points"]
-        values, V = np.linalg.eigh(np.array([[self.kernel(p, q) for q in points] for p in points]))
-        order = [i for i in np.argsort(-values)[:rank] if values[i] > 1e-10 * values.max()]
-        V = V[:, order] * np.sign([V[np.abs(V[:, i]).argmax(), i] for i in order])
-        self.stage["matrix"] = np.diag(values[order] ** -0.5) @ V.T
+        self.stage["matrix"], _ = nystroem_features(self.kernel, self.stage["points"], rank)
 
 
 def nogd(

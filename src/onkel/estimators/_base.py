@@ -31,9 +31,7 @@ class KernelParameters(RowReader):
 
     def _sound(self, X: Any) -> Any:
         X = super()._sound(X)
-        kernel = self._setting.kernel if hasattr(self, "_setting") else None
-        if isinstance(kernel, kernels.Kernel) and kernel.kind == kernels.POLY:
-            _check_poly(X, kernel)
+        check_values(X, self._setting.kernel if hasattr(self, "_setting") else None)
         return X
 
     def _kernel(self, X: Any, targets: Any, key: int) -> Any:
@@ -46,7 +44,7 @@ class KernelParameters(RowReader):
         gamma = self._gamma(X, targets, key)
         if self.kernel == "poly":
             kernel = kernels.poly(gamma, self.coef0, self.degree)
-            _check_poly(X, kernel)
+            check_values(X, kernel)
             return kernel
         if self.kernel == "sigmoid":
             return kernels.sigmoid(gamma, self.coef0)
@@ -203,7 +201,10 @@ def widened(f: Any, d: int) -> Any:
     return transplant(empty(len(f.born), d, outputs, f.coef.dtype, budget=f.budget, average=average), arrays(f))
 
 
-def _check_poly(X: Any, kernel: Any) -> None:
+def check_values(X: Any, kernel: Any) -> None:
+    """Raise a ValueError where a poly kernel may overflow."""
+    if not (isinstance(kernel, kernels.Kernel) and kernel.kind == kernels.POLY):
+        return
     base = abs(kernel.gamma) * _largest_sqnorm(X) + abs(kernel.coef0)
     if kernel.degree * math.log2(max(base, 1)) > np.finfo(X.dtype).maxexp / 2:
         raise ValueError(

@@ -84,6 +84,18 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         "matrices, SORF and Fastfood, which take O(log n_features) for each. The laplacian kernel has plain ones only.",
         one_of("plain", "orthogonal", "structured", "fastfood"),
     ),
+    "map": (
+        "The feature map. One that is fitted is used as it is; another is fitted to the first batch, and what looks at "
+        "rows then depends on how the stream is cut. None: the rows are the features.",
+        Check("None, RandomFourierFeatures or OnlineNystroem", lambda x: x is None or hasattr(x, "_map_size")),
+    ),
+    "landmarks": (
+        "What the landmarks are: the first rows, a uniform sample of all rows so far, or an array of points.",
+        Check(
+            "'first', 'uniform' or an array of points (n_landmarks, n_features)",
+            lambda x: x in ("first", "uniform") if isinstance(x, str) else np.ndim(x) == 2 and len(x) > 0,
+        ),
+    ),
     "rule": (
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
@@ -157,6 +169,13 @@ def validate(estimator: typing.Any, choices: dict[str, tuple[str, ...]]) -> None
         if not check.passes(value):
             name = type(estimator).__name__
             raise ValueError(f"{name}: {field.name} must be {check.words}; got {value!r}.")
+
+
+def described(transformer: typing.Any) -> dict[str, typing.Any]:
+    """A transformer by its class and parameters, to compare and to write down."""
+    parameters = transformer.get_params(deep=False)
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parameters.items()}
+    return {"map": type(transformer).__name__, "parameters": plain}
 
 
 T = typing.TypeVar("T")

@@ -51,6 +51,10 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
 
     # One batch.
 
+    def _validate_parameters(self) -> None:
+        validate(self, self._choices)
+        self._check()
+
     def _set(self, kernel: Any, X: Any, key: int) -> Setting:
         """The setting of a first batch, kept."""
         self._setting: Any = Setting(kernel, None, X.shape[1], 0, X.dtype.name, key)
@@ -60,6 +64,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
         """Start anew with the rows of X; `y` is ignored."""
         with self._all_or_nothing():
             self._learn_rows(X, True)
+            self._ready()
         return self
 
     def transform(self, X: Any) -> np.ndarray:
@@ -77,8 +82,7 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
         return out
 
     def _learn_rows(self, X: Any, first: bool) -> None:
-        validate(self, self._choices)
-        self._check()
+        self._validate_parameters()
         if not first:
             X, self.n_features_in_ = self._fit_width(X)
         dtype = [np.float64, np.float32] if first else self._setting.dtype

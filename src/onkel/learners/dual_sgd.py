@@ -1,4 +1,4 @@
-"""Dual-SGD (Le, Nguyen, Nguyen & Phung, NIPS 2016): kernel Pegasos; the lightest support vectors become random features.
+"""Dual-SGD (Le, Nguyen, Nguyen & Phung, NIPS 2016): kernel Pegasos whose lightest points become random features.
 
 f(x) = sum_i a_i k(x_i, x) + w.z(x): when the budget is full, a_i z(x_i) goes into w for those with the smallest |a_i|.
 """
