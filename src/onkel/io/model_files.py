@@ -25,6 +25,7 @@ import safetensors.numpy
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
 from ..estimators import budget, exact, features, transformers
+from ..estimators._base import KernelEstimator
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import described, validate
 from ..estimators._transformer import FeatureTransformer
@@ -184,7 +185,9 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
-    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
+    capacity, most = document["capacity"], made._most()
+    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and isinstance(made, KernelEstimator)))
+    _need(fits, "its capacity is not valid")  # only dictionaries grow
     return model, made, setting
 
 
