@@ -59,10 +59,8 @@ def test_every_table(name, sets, results, tmp_path):
     assert rows[0] == list(COLUMNS)
     assert len(rows) == 1 + len(view.comparisons)
     page = (tmp_path / "t.html").read_text()
-    assert page.count("<svg") == 1
-    assert "http" not in page.replace("http://www.w3.org", "").replace("http://purl.org", "").replace(
-        "https://matplotlib.org", ""
-    )
+    assert page.count("<figure") == 1
+    assert "http" not in page
     for algorithm in {one.cell.algorithm for one in view.judged if one.ours}:
         assert f"| {algorithm} |" in (tmp_path / "t.md").read_text()
 

@@ -61,7 +61,7 @@ class Comparison(NamedTuple):
     verdict: Verdict
     why: str  # there is no figure of ours
     parameters: Parameters
-    curve: tuple[tuple[float, float], ...]  # examples, mean error so far
+    curve: tuple[tuple[float, float], ...]  # examples, the metric so far
     seconds: float  # of learning, all repeats together
 
 
@@ -94,7 +94,7 @@ def compared(table: Table, request: Request, results: Results, missing: dict[str
 
 def _of_cell(table: Table, cell: Cell, request: Request, results: Results, missing: dict[str, str]) -> list[Comparison]:
     outcomes, parameters, why = _outcomes(table, cell, request, results, missing)
-    curve = _mean_curve(outcomes) if table.curve else ()
+    curve = _mean_curve(outcomes, table.metric) if table.curve else ()
     seconds = sum(one["seconds"] for one in outcomes)
     made = []
     for metric in (table.metric, *table.also):
@@ -157,12 +157,13 @@ def _verdict(metric: str, ours: Ours | None, printed: Figure | None, away: float
     return "better" if (away > 0) == (metric in RISING) else "worse"
 
 
-def _mean_curve(outcomes: list[Outcome]) -> tuple[tuple[float, float], ...]:
+def _mean_curve(outcomes: list[Outcome], metric: str) -> tuple[tuple[float, float], ...]:
     curves = [one["curve"] for one in outcomes if "curve" in one]
     if not curves:
         return ()
+    scale = 100 if metric.endswith("_pct") else 1
     values = np.mean([[error for _, error in curve] for curve in curves], axis=0)
-    return tuple((float(t), float(value)) for (t, _), value in zip(curves[0], values))
+    return tuple((float(t), scale * float(value)) for (t, _), value in zip(curves[0], values))
 
 
 def number(value: float, metric: str) -> str:

@@ -15,8 +15,8 @@ nothing on it is typed by hand. A table of your own, on what is there of its dat
 onkel reproduce thesis-4.4 --datasets german --html report.html
 ```
 
-Finished runs are kept in a database, `onkel-results.sqlite` by default, and never run again: an interrupted command goes
-on where it was. Runs are spread over threads, or by joblib's backends over a cluster: in Python, call
+Finished runs are kept in a database, `onkel-results.sqlite` by default, and never run again: an interrupted command
+goes on where it was. Runs are spread over threads, or by joblib's backends over a cluster: in Python, call
 `onkel.evaluation.reproduction.run_table` inside `joblib.parallel_config`.
 
 Tables are named after the paper and the number. One file per table, `NAME.toml` in
