@@ -85,3 +85,27 @@ def test_as_a_process(sets, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "RBP" in done.stdout
     assert done.stderr.strip() == ""
+
+
+def test_page_is_written_by_the_command(sets, tmp_path):
+    """docs/reproduction.md has the tables, words and form that the command writes today, whatever its figures."""
+    from pages import ROOT
+
+    made = tmp_path / "made.md"
+    code, _, _ = reproduce("all", "--stored", "--database", empty(tmp_path), "--markdown", made)
+    assert code == 0
+    page = (ROOT / "docs" / "reproduction.md").read_text(encoding="utf-8")
+    said = made.read_text(encoding="utf-8")
+    assert said[: said.index("\n| table |")] == page[: page.index("\n| table |")]
+    assert headings(said) == headings(page)
+
+
+def empty(folder):
+    from onkel.evaluation.reproduction import Results
+
+    with Results(folder / "empty.sqlite") as results:
+        return results.path
+
+
+def headings(text):
+    return [line for line in text.splitlines() if line.startswith("#")]

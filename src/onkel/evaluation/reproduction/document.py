@@ -136,19 +136,20 @@ def _explained(view: View) -> Iterator[str]:
 
 def _left_out(view: View) -> Iterator[str]:
     """What was not run, in the words of why."""
-    reasons: dict[str, list[str]] = {}
-    for one in view.judged:
-        if one.ours is None:
-            reasons.setdefault(one.why, []).append(one.cell.dataset.name)
     run = {one.cell.dataset.name for one in view.judged if one.ours}
-    whole = {name for names in reasons.values() for name in names} - run
-    if whole:
-        yield f"Data sets without a run: {', '.join(name for name in view.table.datasets if name in whole)}.\n"
-    for why, names in reasons.items():
-        there = [name for name in dict.fromkeys(names) if name in run]
-        if there:
-            learners = _names(one.cell.algorithm for one in view.judged if one.why == why and not one.ours)
-            yield f"Left out on {', '.join(there)}: {learners} ({why}).\n"
+    whole = [name for name in view.table.datasets if name not in run]
+    absent = [name for name in whole if any(one.cell.dataset.name == name for one in view.judged)]
+    if absent:
+        yield f"Data sets without a run: {', '.join(absent)}.\n"
+    learners: dict[tuple[str, str], list[str]] = {}  # why and where
+    for one in view.judged:
+        if one.ours is None and one.cell.dataset.name in run:
+            learners.setdefault((one.why, one.cell.dataset.name), []).append(one.cell.algorithm)
+    places: dict[tuple[str, str], list[str]] = {}  # why and who
+    for (why, name), algorithms in learners.items():
+        places.setdefault((why, _names(algorithms)), []).append(name)
+    for (why, who), where in places.items():
+        yield f"Left out: {who} on {', '.join(where)} ({why}).\n"
 
 
 def _names(words: Iterable[str]) -> str:
