@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pages import PAGES, ROOT, anchors, blocks, links, programs
+from pages import PAGES, ROOT, anchors, blocks, commands, links, programs
 
 import onkel
 
@@ -41,11 +41,26 @@ def test_pages_with_code():
 @pytest.mark.slow
 def test_quick_start(tmp_path):
     """The README shows what the quick start prints, but for the numbers."""
-
-    def shape(text):
-        return re.sub(r"[\d.,]+", "0", re.sub(r" +", " ", text)).strip()
-
     assert shape(run(ROOT / "examples" / "quickstart.py", tmp_path)) == shape(blocks(README, "text")[0])
+
+
+def shape(text):
+    """Text but for its numbers and spaces."""
+    return re.sub(r"[\d.,]+", "0", re.sub(r"\s+", " ", text)).strip()
+
+
+@pytest.mark.slow
+def test_commands_run(tmp_path):
+    """The commands of the page, in turn, print what it shows."""
+    (tmp_path / "onkel").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m onkel "$@"\n')
+    (tmp_path / "onkel").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "ONKEL_DATA": str(tmp_path)}
+    page = commands(ROOT / "docs" / "command_line.md")
+    assert len(page) > 10
+    for command, output in page:
+        result = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert result.returncode == 0, (command, result.stderr)
+        assert not output or shape(result.stdout) == shape(output), command
 
 
 def test_first_screen():
