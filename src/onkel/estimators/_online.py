@@ -110,7 +110,7 @@ class OnlineEstimator(BaseEstimator):
             return self._run(*self._admit(X, y, sample_weight, first=first, classes=classes))
 
     def _pieces(self, X: Any, y: Any, ends: list[int]) -> Iterator[np.ndarray]:
-        """Learn a further batch up to each of `ends` in turn, giving the scores. It is checked once, not once a piece."""
+        """Learn a further batch, checked once, up to each of `ends` in turn, and give the scores."""
         with self._all_or_nothing():
             rows, targets, weights = self._admit(X, y, None, first=False)
         for start, end in itertools.pairwise([0, *ends]):
