@@ -14,11 +14,11 @@ import click
 import numpy as np
 
 from ..evaluation.metrics import Metrics
-from ..evaluation.racing import PEEK, default_sigma
+from ..evaluation.racing import default_sigma
 from ..io.model_files import read_model, save
 from ..io.streams import Batch, Stream
 from .learners import Task, estimator_of, find
-from .looking import look
+from .looking import PEEK, look
 from .options import Source, whole_labels
 from .progress import Quiet, State
 from .stopping import Stop
@@ -62,6 +62,7 @@ class Run:
         if task is not None:
             estimator_of(learner.estimator(task), given)  # before a long first look
         found, stream, first = look(source, task, classes)
+        stream.batch_rows = PEEK
         model = estimator_of(learner.estimator(found.task), given)
         run = cls(source.with_labels(found.labels), plan, show, model, Metrics(found.classes), stream)
         run.known_rows, run.free_width = found.rows, not given.keys() & {"gamma", "sigma"}
@@ -144,8 +145,10 @@ class Run:
         self.learning += took
         self.first = self.first or (took, len(y))
         self.metrics.update(scores, y)
-        if self.position:  # the first batch decides some things, and compiles
+        if self.position:
             self._pace(took)
+        else:  # the first batch decides some things, so its size is always the same; and it compiles
+            self.stream.batch_rows = self.source.batch_rows
         self.position, self.torn = position, False
         every = self.plan.checkpoint
         if every and self.metrics.n // every > self.kept // every:
@@ -165,8 +168,8 @@ class Run:
     def _choose_width(self, X: Any) -> None:
         """A kernel width from the first rows, unless the user gave one."""
         if self.free_width and self.model.get_params().get("kernel") == "rbf":
-            self.model.set_params(sigma=float(f"{default_sigma(X[:PEEK]):.4g}"))
-            self.notes.append(f"sigma = {self.model.sigma:g} from the first {min(PEEK, X.shape[0])} rows")
+            self.model.set_params(sigma=float(f"{default_sigma(X):.4g}"))
+            self.notes.append(f"sigma = {self.model.sigma:g} from the first {X.shape[0]} rows")
 
     def _pace(self, took: float) -> None:
         """Batches that take about a third of a second at most: for the display, and for Ctrl-C."""
