@@ -9,23 +9,19 @@ import click
 DATABASE = "onkel-results.sqlite"
 
 
-class Names(click.ParamType):
+def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tuple[str, ...]:
     """Names with commas between them."""
-
-    name = "names"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> tuple[str, ...]:
-        if isinstance(value, tuple):
-            return value
-        found = tuple(word.strip() for word in value.split(",") if word.strip())
-        return found or self.fail("name one at least", param, ctx)
+    found = tuple(word.strip() for word in (value or "").split(",") if word.strip())
+    if value is not None and not found:
+        raise click.BadParameter("name one at least", ctx, param)
+    return found
 
 
 @click.command()
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--list", "listing", is_flag=True, help="List the tables and stop.")
-@click.option("--datasets", type=Names(), default=(), metavar="A,B,...", help="Only these columns of the table.")
-@click.option("--algorithms", type=Names(), default=(), metavar="A,B,...", help="Only these rows.")
+@click.option("--datasets", callback=_names, metavar="A,B,...", help="Only these columns of the table.")
+@click.option("--algorithms", callback=_names, metavar="A,B,...", help="Only these rows.")
 @click.option("--repeats", type=click.IntRange(1), help="Permutations; by default as many as the paper's.")
 @click.option("--rows", type=click.IntRange(2), help="Only the first so many examples of every permutation.")
 @click.option("--jobs", type=int, metavar="N", default=-1, show_default=True, help="Runs at a time; -1: one per core.")

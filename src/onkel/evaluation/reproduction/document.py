@@ -125,13 +125,12 @@ def _explained(view: View) -> Iterator[str]:
         off = [one for one in view.judged if one.verdict == verdict]
         by_text: dict[str, list[str]] = {}
         for one in off:
-            where = f"{one.cell.algorithm} on {one.cell.dataset.name}" + (
-                f" at {one.cell.place}" if one.cell.place else ""
-            )
-            by_text.setdefault(" ".join(one.cell.texts), []).append(where)
-        for text, where in by_text.items():
+            place = f" at {one.cell.place}" if one.cell.place else ""
+            name = f"{one.cell.algorithm} on {one.cell.dataset.name}{place}"
+            by_text.setdefault(" ".join(one.cell.texts), []).append(name)
+        for text, names in by_text.items():
             unknown = "The reason is not known." if verdict == "worse" else ""
-            yield f"**{verdict.capitalize()}**: {', '.join(where)}. {text or unknown}".rstrip() + "\n"
+            yield f"**{verdict.capitalize()}**: {', '.join(names)}. {text or unknown}".rstrip() + "\n"
 
 
 def _left_out(view: View) -> Iterator[str]:
@@ -148,8 +147,8 @@ def _left_out(view: View) -> Iterator[str]:
     places: dict[tuple[str, str], list[str]] = {}  # why and who
     for (why, name), algorithms in learners.items():
         places.setdefault((why, _names(algorithms)), []).append(name)
-    for (why, who), where in places.items():
-        yield f"Left out: {who} on {', '.join(where)} ({why}).\n"
+    for (why, who), found in places.items():
+        yield f"Left out: {who} on {', '.join(found)} ({why}).\n"
 
 
 def _names(words: Iterable[str]) -> str:

@@ -15,7 +15,7 @@ OPERATIONS: dict[type, Any] = {
     ast.Pow: operator.pow,
     ast.USub: operator.neg,
 }
-FUNCTIONS = {"floor": math.floor, "sqrt": math.sqrt, "max": max, "min": min}
+FUNCTIONS: dict[str, Any] = {"floor": math.floor, "sqrt": math.sqrt, "max": max, "min": min}
 
 
 class FormulaError(ValueError):

@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import io
 from importlib import resources
 from typing import NamedTuple
 
@@ -26,10 +27,10 @@ class _Row(NamedTuple):
 @functools.cache
 def _rows() -> dict[tuple[str, str, str, str, str], list[_Row]]:
     found: dict[tuple[str, str, str, str, str], list[_Row]] = {}
-    with resources.files(__package__).joinpath("published.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            key = row["source"], row["table"], row["dataset"], row["algorithm"], row["metric"]
-            found.setdefault(key, []).append(_Row(row["settings"], _figure(row["value"], row["std"], row["settings"])))
+    text = resources.files(__package__).joinpath("published.csv").read_text(encoding="utf-8")
+    for row in csv.DictReader(io.StringIO(text)):
+        key = row["source"], row["table"], row["dataset"], row["algorithm"], row["metric"]
+        found.setdefault(key, []).append(_Row(row["settings"], _figure(row["value"], row["std"], row["settings"])))
     return found
 
 
