@@ -1,5 +1,6 @@
 """Onkel: online kernel learning. Non-linear models from streams, in bounded memory, as scikit-learn estimators."""
 
+from ._version import __version__ as __version__
 from .alignment import IncrementalAlignment, choose_sigma, kernel_alignment
 from .estimators.budget import (
     BOGDClassifier,
@@ -36,11 +37,19 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.features import (
+    DualSGDClassifier,
+    DualSGDRegressor,
+    FeatureMapClassifier,
+    FeatureMapRegressor,
+    FOGDClassifier,
+    FOGDRegressor,
+    NOGDClassifier,
+    NOGDRegressor,
+)
+from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
 from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
-
-__version__ = "0.1.0"
 
 __all__ = [
     "BOGDClassifier",
@@ -52,8 +61,12 @@ __all__ = [
     "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
+    "DualSGDClassifier",
+    "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
@@ -72,11 +85,13 @@ __all__ = [
     "NORMARegressor",
     "OSKLClassifier",
     "OSKLRegressor",
+    "OnlineNystroem",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
     "RBPClassifier",
     "RBPRegressor",
+    "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
     "StoptronClassifier",
