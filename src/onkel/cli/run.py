@@ -222,7 +222,7 @@ class Run:
             return
         to_err = self.plan.output == "-"
         if as_json:
-            click.echo(json.dumps(self._as_json(tested)), err=to_err)
+            click.echo(json.dumps(self._as_json(tested), default=str), err=to_err)
         else:
             for name, text in self._as_text(tested):
                 click.echo(f"{name:<9} {text}", err=to_err)
@@ -244,7 +244,7 @@ class Run:
             "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None), "parameters": plain(self.model.get_params()),
+            "n_support": getattr(self.model, "n_support_", None), "parameters": plain(self.model.get_params(deep=False)),
             "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
