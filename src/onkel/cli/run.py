@@ -244,8 +244,8 @@ class Run:
             "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None), "parameters": plain(self.model.get_params(deep=False)),
-            "output": self.plan.output,
+            "n_support": getattr(self.model, "n_support_", None),
+            "parameters": plain(self.model.get_params(deep=False)), "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
             result["classes"] = self.classes.tolist()
