@@ -10,7 +10,7 @@ from ._panels import padded
 from ._simd import LINE, aligned, sincos_of
 from .kernels import LAPLACIAN, RBF
 from .rng import uniforms
-from .rows import dots_in_panel
+from .rows import DOTS, block, dots_in_panel
 
 FIRST_LEVEL = 2**15  # bytes of a panel of frequencies that stay in the processor's first cache over a chunk
 
@@ -73,8 +73,9 @@ def _(map, rows, first, last, z, stride):
     panels, _, width = weights.shape
     half = stride // 2
     for p in range(panels):
-        for t in range(first, last):
-            dots_in_panel(rows, t, weights, p, min(width, n - p * width), z, (t - first) * stride)
+        if not block(rows, DOTS, first, last - first, weights, p * width, min(p * width + width, n), z, 0, stride):
+            for t in range(first, last):
+                dots_in_panel(rows, t, weights, p, min(width, n - p * width), z, (t - first) * stride)
     for c in range(last - first):
         sincos_of(z, c * stride, n, half, 1.0 / np.sqrt(n))
         for i in range(c * stride + n, c * stride + half):

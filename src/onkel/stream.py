@@ -3,7 +3,7 @@
 from typing import Any, NamedTuple
 
 from ._jit import generic, jit
-from .expansion import PAUSE, ROUNDS, SCALE, SEEN, TOTAL, Expansion, average, predict
+from .expansion import PAUSE, ROUNDS, SCALE, SEEN, TOTAL, Expansion, average, predict_in_turn
 
 ROOM, INTERLUDE = 1, 2  # why a learner pauses: Python's help (room, say) before the next example, or before this one
 
@@ -21,7 +21,7 @@ def look(learner, rows, t, start, stop, scores):
 
     Rows start..stop-1 are looked at in turn, so what they have in common may be worked out ahead.
     """
-    predict(learner.f, learner.kernel, rows, t, scores)
+    predict_in_turn(learner.f, learner.kernel, rows, t, start, stop, scores)
     if learner.f.past.shape[1] > 0:
         average(learner.f)
 

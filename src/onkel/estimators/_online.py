@@ -1,9 +1,12 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple, Self
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
@@ -14,13 +17,15 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from ..expansion import PAUSE, SEEN, empty
+from ..expansion import CHUNK, PAUSE, SEEN, empty
 from ..outputs import BINARY, MULTICLASS, REGRESSION, SOFTMAX, Task
 from ..rows import Dense, Sparse
 from ..state import arrays, restore, state_dict, twin
 from ..stream import INTERLUDE, ROOM, learn, score
 from ._parameters import STEERING, estimator, validate
+from ._short import SMALL, Door, Past, Watch, Window, finite_number, one_row, overflow
 
+ABSENT: Any = None
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
 
@@ -115,7 +120,25 @@ class OnlineEstimator(BaseEstimator):
                 self._rebuild()
             if X.shape[1] > self._setting.d:
                 self._widen(X.shape[1])
-            return self._run(_rows(X), targets, weights)
+            if first:
+                return self._run(_rows(X), targets, weights)
+            return self._learn_more(_rows(X), targets, weights)
+
+    def _learn_more(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch and be able to undo it: with a copy of the state, or an older one and what was learnt since."""
+        past = self._past if self._past is not None and self._past.holds(self) else Past(self)
+        if self._door is not None and self._door.past is past:
+            self._door.hand_over()
+        self._past = None  # Ctrl-C keeps what was learnt
+        try:
+            scores = self._run(rows, targets, weights)
+        except Exception:
+            past.restore(self)
+            raise
+        if self._learner is past.learner and len(targets) <= SMALL:
+            past.add(rows, targets, weights)
+            self._past = past
+        return scores
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
@@ -214,8 +237,6 @@ class OnlineEstimator(BaseEstimator):
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
-        first = self._learner
-        saved = self._saved()
         start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
             pause = self._learner.f.count[PAUSE]
@@ -229,13 +250,13 @@ class OnlineEstimator(BaseEstimator):
                 scores[start] = said  # before the interlude
             said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
             if not (np.isfinite(scores[start:stop]).all() and self._finite()):
-                self._undo(first, saved)
-                raise ValueError(
-                    f"The model overflowed between rows {start} and {stop - 1} of this batch. Smaller steps "
-                    "(eta, C, larger reg) or scaled features and targets help. Nothing of the batch was learnt."
-                )
+                raise overflow(start, stop - 1)
             start = stop
+        self._settle()
         return scores
+
+    def _settle(self) -> None:
+        """What is to be done after a batch."""
 
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
@@ -252,10 +273,42 @@ class OnlineEstimator(BaseEstimator):
             held[name][...] = array
 
     def _finite(self) -> bool:
-        """Whether all numbers that a batch may change are finite; points are."""
-        passed = ("f.points", *self._constant())
-        held = arrays(self._learner).items()
-        return all(np.isfinite(a).all() for name, a in held if a.dtype.kind == "f" and not name.startswith(passed))
+        """Whether all numbers that a batch may change are finite."""
+        if self._watch is None or self._watch.learner is not self._learner:
+            self._watch = Watch(self)
+        return self._watch.finds_all_finite()
+
+    # One row.
+
+    _past = _watch = _door = _windows = ABSENT
+
+    def _learn_row(self, x: Any, y: Any, weight: float) -> Any:
+        """The score of a row before it is learnt, or its scores; None for a row to be learnt like a batch."""
+        door = self._door
+        if door is None or not door.is_for(self):
+            if not hasattr(self, "_learner") or self._made_with != self._parameters():
+                return None
+            door = self._door = Door(self)
+        return door.learn(self, x, y, weight)
+
+    def _score_row(self, x: Any) -> Any:
+        """The score of a row, or its scores."""
+        self._fitted()
+        if self._windows is None:
+            self._windows = []
+        try:
+            window = self._windows.pop()  # no other thread's
+        except IndexError:
+            window = Window(self)
+        if window.learner is not self._learner:
+            window = Window(self)
+        score = window.score(self, x)
+        self._windows.append(window)
+        return _narrow(self._scores(one_row(x)))[0] if score is None else score
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        """From a label or number of the user's to a target; None, or a TypeError, when it is none."""
+        raise NotImplementedError
 
     def _scores(self, X: Any) -> np.ndarray:
         self._fitted()
@@ -264,13 +317,18 @@ class OnlineEstimator(BaseEstimator):
             X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
         else:
             X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        X, scores = self._sound(X), []
-        reader, step = self._reader(width), self._turn(self._learner)
-        for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
-            scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
-            score(reader, _rows(rows), scores[-1])
-        return np.concatenate(scores)
+        X = self._sound(X)
+        scores = np.empty((X.shape[0], self._setting.outputs), self._setting.dtype)
+        step = -(-self._turn(self._learner) // CHUNK) * CHUNK
+        readers: list[Any] = []  # one for every thread
+
+        def look(start: int) -> None:
+            reader = readers.pop() if readers else self._reader(width)
+            score(reader, _rows(X[start : start + step]), scores[start : start + step])
+            readers.append(reader)
+
+        in_threads(look, range(0, X.shape[0], step))
+        return scores
 
     def _task(self) -> Task:
         raise NotImplementedError
@@ -290,6 +348,10 @@ class OnlineEstimator(BaseEstimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        short = ("_past", "_watch", "_door", "_windows")
+        return {name: value for name, value in super().__getstate__().items() if name not in short}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -327,6 +389,26 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         """Learn a further batch and return the decision value of every row before it was learnt."""
         first = not hasattr(self, "_learner")
         return _narrow(self._learn(X, y, sample_weight, first=first, classes=classes))
+
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0, classes: Any = None) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns its decision value before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], classes, [sample_weight])[0] if score is None else score
+
+    def decision_one(self, x: Any) -> Any:
+        """`decision_function` for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one row, an array, in a few microseconds."""
+        score = self._score_row(x)
+        return self.classes_[score.argmax() if isinstance(score, np.ndarray) else int(score >= 0)]
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        targets = np.arange(len(self.classes_), dtype=np.float64)
+        if len(targets) == 2:
+            targets = 2 * targets - 1
+        return dict(zip(self.classes_.tolist(), targets.tolist())).get
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,), positive for classes_[1], or (n, n_classes)."""
@@ -407,6 +489,18 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         """Learn a further batch and return the prediction for every row before it was learnt."""
         return _narrow(self._learn(X, y, sample_weight, first=not hasattr(self, "_learner")))
 
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns the prediction before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], [sample_weight])[0] if score is None else score
+
+    def predict_one(self, x: Any) -> Any:
+        """The number predicted for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        return finite_number
+
     def predict(self, X: Any) -> np.ndarray:
         """The number predicted for every row."""
         return _narrow(self._scores(X))
@@ -421,6 +515,23 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self._slow
         return tags
+
+
+def in_threads(work: Callable[[int], None], starts: Sequence[int]) -> None:
+    """Do the pieces of a large piece of work, side by side on all cores; OMP_NUM_THREADS limits their number."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    threads = min(len(starts), int(wanted) if wanted.isdecimal() and int(wanted) else joblib.cpu_count())
+    if threads < 2:
+        for start in starts:
+            work(start)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for _ in pool.map(work, starts):
+                pass
+        except BaseException:  # Ctrl-C, too
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _narrow(scores: np.ndarray) -> np.ndarray:
