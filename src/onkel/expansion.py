@@ -96,7 +96,7 @@ def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=Fals
 def predict(f, kernel, rows, t, scores):
     """scores[t, r] = f_r(x); leaves k(x, points) in the scratch."""
     against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
-    combine(f, t, scores)
+    evaluate(f, scores, t)
 
 
 @jit(inline=True)
@@ -104,11 +104,11 @@ def predict_in_turn(f, kernel, rows, t, start, stop, scores):
     """`predict`, bit for bit, when the rows start..stop-1 are predicted in turn: many points meet a chunk of them."""
     if f.scratch.ahead.shape[0] == 0 or not foresee(f, kernel, rows, t, start, stop):
         against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
-    combine(f, t, scores)
+    evaluate(f, scores, t)
 
 
 @jit(inline=True)
-def combine(f, t, scores):
+def evaluate(f, scores, t):
     """scores[t, r] = f_r(x) from the kernel row in the scratch."""
     n, k = f.count[SIZE], f.scratch.k
     for r in range(f.coef.shape[0]):

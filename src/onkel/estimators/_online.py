@@ -1,6 +1,7 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
+import dataclasses
 import os
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -26,6 +27,7 @@ from ._parameters import STEERING, estimator, validate
 from ._short import SMALL, Door, Past, Watch, Window, finite_number, one_row, overflow
 
 ABSENT: Any = None
+ONLY_FIT = {"grow_features", "n_passes", "shuffle", "random_state"}
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
 
@@ -120,25 +122,7 @@ class OnlineEstimator(BaseEstimator):
                 self._rebuild()
             if X.shape[1] > self._setting.d:
                 self._widen(X.shape[1])
-            if first:
-                return self._run(_rows(X), targets, weights)
-            return self._learn_more(_rows(X), targets, weights)
-
-    def _learn_more(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Learn a batch and be able to undo it: with a copy of the state, or an older one and what was learnt since."""
-        past = self._past if self._past is not None and self._past.holds(self) else Past(self)
-        if self._door is not None and self._door.past is past:
-            self._door.hand_over()
-        self._past = None  # Ctrl-C keeps what was learnt
-        try:
-            scores = self._run(rows, targets, weights)
-        except Exception:
-            past.restore(self)
-            raise
-        if self._learner is past.learner and len(targets) <= SMALL:
-            past.add(rows, targets, weights)
-            self._past = past
-        return scores
+            return self._run(_rows(X), targets, weights)
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
@@ -214,8 +198,9 @@ class OnlineEstimator(BaseEstimator):
         return random
 
     def _parameters(self) -> dict[str, Any]:
-        only_fit = ("grow_features", "n_passes", "shuffle", "random_state")
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in only_fit}
+        return {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ONLY_FIT
+        }
 
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
@@ -236,6 +221,23 @@ class OnlineEstimator(BaseEstimator):
         self._learner = self._widened(self._learner, d)
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch and be able to undo it: with a copy of the state, or an older one and what was learnt since."""
+        past = self._past if self._past is not None and self._past.holds(self) else Past(self)
+        if self._door is not None and self._door.past is past:
+            self._door.hand_over()
+        self._past = None  # Ctrl-C keeps what was learnt
+        try:
+            scores = self._turns(rows, targets, weights)
+        except Exception:
+            past.restore(self)
+            raise
+        if self._learner is past.learner and len(targets) <= SMALL:
+            past.add(rows, targets, weights)
+            self._past = past
+        return scores
+
+    def _turns(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch, turn by turn."""
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
         start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
@@ -443,8 +445,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     _softmax: ClassVar[bool] = True  # whether the logistic loss of many classes is that of the softmax
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
-        check_classification_targets(y)
         if first:
+            check_classification_targets(y)
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(
@@ -456,13 +458,14 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
+        index = np.searchsorted(self.classes_, y)
+        seen = self.classes_.take(index, mode="clip") == y
+        if not np.all(seen):
             raise ValueError(
-                f"y has labels that are not among the classes {self.classes_!r}: {unseen[:5]!r}. "
+                f"y has labels that are not among the classes {self.classes_!r}: {np.unique(y[~seen])[:5]!r}. "
                 "The first call of partial_fit or learn must name all that may come: classes=[...]."
             )
-        index = np.searchsorted(self.classes_, y).astype(np.float64)
+        index = index.astype(np.float64)
         return 2 * index - 1 if len(self.classes_) == 2 else index
 
     def __sklearn_tags__(self) -> Any:

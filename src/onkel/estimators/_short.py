@@ -61,7 +61,7 @@ class Past:
         estimator._learner = self.learner
         estimator._undo(self.learner, self.saved)
         for batch in self.batches:
-            estimator._run(*batch)
+            estimator._turns(*batch)
 
 
 class Watch:
