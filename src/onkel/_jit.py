@@ -183,7 +183,7 @@ _routines = {}  # symbol: the engine that holds it
 
 
 def routine(context, b, name, dtype, emit, args):
-    """Call the routine, without a result, that `emit(context, builder, dtype, *args)` writes for one type of elements."""
+    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result."""
     processor = hashlib.sha256(repr(context.codegen().magic_tuple()).encode()).hexdigest()[:8]
     symbol = f"onkel_{name}_{dtype}.{_engine.hexdigest()[:16]}.{processor}"
     kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])

@@ -157,12 +157,15 @@ class Door(_Row):
             if self.count[PAUSE] == INTERLUDE:
                 self.count[PAUSE] = 0  # the row is learnt again from the start
             return None
-        if not self.watch.finds_all_finite():
+        try:
+            if not self.watch.finds_all_finite():
+                raise overflow(0, 0)
+            if self.count[PAUSE]:
+                estimator._settle()
+        except Exception:
             self.take_back(estimator)
-            raise overflow(0, 0)
+            raise
         self.n = i + 1
-        if self.count[PAUSE]:
-            estimator._settle()
         return self.score_of(i)
 
     def hand_over(self) -> None:
