@@ -40,7 +40,19 @@ def learn(figures):
         plain, packed = pathlib.Path(folder) / "a9a.svm", pathlib.Path(folder) / "a9a.svm.xz"
         dump_svmlight_file(X, y, plain, zero_based=False)
         packed.write_bytes(lzma.compress(plain.read_bytes()))
-        command = [sys.executable, "-m", "onkel", "learn", str(packed), "-a", "rbp", "--budget", "1000", "--gamma", "0.05"]
+        command = [
+            sys.executable,
+            "-m",
+            "onkel",
+            "learn",
+            str(packed),
+            "-a",
+            "rbp",
+            "--budget",
+            "1000",
+            "--gamma",
+            "0.05",
+        ]
         spent(command)
         whole = min(spent(command) for _ in range(5))
         nothing = min(spent([sys.executable, "-c", "import onkel"]) for _ in range(5))
