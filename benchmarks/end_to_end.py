@@ -38,7 +38,7 @@ def learn(figures):
     X, y = a9a()
     with tempfile.TemporaryDirectory() as folder:
         plain, packed = pathlib.Path(folder) / "a9a.svm", pathlib.Path(folder) / "a9a.svm.xz"
-        dump_svmlight_file(X, y, plain, zero_based=False)
+        dump_svmlight_file(X, y, str(plain), zero_based=False)
         packed.write_bytes(lzma.compress(plain.read_bytes()))
         command = [
             sys.executable,

@@ -37,7 +37,8 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
-from .io import ModelFileError, load, save
+from .evaluation.runs import progressive
+from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
 
@@ -48,6 +49,7 @@ __all__ = [
     "BPARegressor",
     "BSGDClassifier",
     "BSGDRegressor",
+    "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
     "FOGDClassifier",
@@ -79,8 +81,12 @@ __all__ = [
     "SPARegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "Stream",
+    "StreamError",
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "open_stream",
+    "progressive",
     "save",
 ]

@@ -7,7 +7,7 @@ import numpy as np
 
 from .._jit import entry
 from ..expansion import PAUSE
-from ..rows import Dense, norm_of
+from ..rows import Dense, Sparse, norm_of
 from ..state import arrays, places, sound
 from ..stream import INTERLUDE, learn, score
 
@@ -53,7 +53,12 @@ class Past:
         return self.learner is estimator._learner and self.rows < MOST
 
     def add(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> None:
-        self.batches.append((type(rows)(*(a.copy() for a in rows)), targets.copy(), weights.copy()))
+        if isinstance(rows, Sparse):  # perhaps a part of many
+            start, stop = rows.indptr[0], rows.indptr[-1]
+            rows = Sparse(rows.values[start:stop].copy(), rows.indices[start:stop].copy(), rows.indptr - start)
+        else:
+            rows = Dense(rows.values.copy())
+        self.batches.append((rows, targets.copy(), weights.copy()))
         self.rows += len(targets)
 
     def restore(self, estimator: Any) -> None:
