@@ -92,15 +92,16 @@ def _file_of(body):
     return "".join(lines)
 
 
-def jit(function=None, *, inline=False):
+def jit(function=None, *, inline=False, inside=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
     _nrt=False: no reference counting, hence no allocation, which then is a compile error. `inline` asks LLVM to
-    inline (numba's own inline="always" gave wrong results). No fastmath: sums keep their order on every machine.
+    inline (numba's own inline="always" gave wrong results). `inside`: only compiled code calls it, which spares what
+    unpacks Python's tuples of arrays. No fastmath: sums keep their order on every machine.
     """
     if function is None:
-        return functools.partial(jit, inline=inline)
-    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True}
+        return functools.partial(jit, inline=inline, inside=inside)
+    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     if COMPILED:
         _compiled.append(compiled)

@@ -99,15 +99,7 @@ def predict(f, kernel, rows, t, scores):
     evaluate(f, scores, t)
 
 
-@jit(inline=True)
-def predict_in_turn(f, kernel, rows, t, start, stop, scores):
-    """`predict`, bit for bit, when the rows start..stop-1 are predicted in turn: many points meet a chunk of them."""
-    if f.scratch.ahead.shape[0] == 0 or not foresee(f, kernel, rows, t, start, stop):
-        against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
-    evaluate(f, scores, t)
-
-
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def evaluate(f, scores, t):
     """scores[t, r] = f_r(x) from the kernel row in the scratch."""
     n, k = f.count[SIZE], f.scratch.k
@@ -115,12 +107,14 @@ def evaluate(f, scores, t):
         scores[t, r] = f.lazy[SCALE] * dot(f.coef, r, k, n) + f.bias[r]
 
 
-@jit
+@jit(inside=True)
 def foresee(f, kernel, rows, t, start, stop):
     """Leave k(x, points) in the scratch: all points for a chunk at its first row, then those that changed since.
 
-    False where kernel and rows do not work ahead.
+    For rows start..stop-1 in turn; the same bits as `against`. False, and nothing done, where that is as fast.
     """
+    if f.scratch.ahead.shape[0] == 0:
+        return False
     ahead, touched, n = f.scratch.ahead, f.scratch.touched, f.count[SIZE]
     c = (t - start) % CHUNK
     left, first, last = min(CHUNK - c, stop - t), 0, 1
@@ -136,7 +130,7 @@ def foresee(f, kernel, rows, t, start, stop):
     return True
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def touch(f, i):
     """Point i changes: what was worked out ahead no longer holds for it. Whatever writes points says so."""
     touched = f.scratch.touched
@@ -145,7 +139,7 @@ def touch(f, i):
         touched[touched[0]] = i
 
 
-@jit
+@jit(inside=True)
 def average(f):
     """The mean, at the x of the latest `predict`, of the models of all rounds so far and the present one.
 
@@ -207,7 +201,7 @@ def discard(f, i):
         f.coef[r, last] = 0.0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def full(f):
     return f.count[SIZE] == f.budget
 

@@ -106,7 +106,7 @@ def _(kernel, rows, t, norms, n, base, c, k):
     finish(kernel, rows, t, norms, n, k)
 
 
-@jit
+@jit(inside=True)
 def finish(kernel, rows, t, norms, n, k):
     """k = k(x, z) from the base quantities."""
     if kernel.kind == RBF or kernel.kind == LAPLACIAN:
@@ -134,7 +134,7 @@ def _(kernel, rows, t):
     return l1norm(rows, t) if kernel.kind == LAPLACIAN else sqnorm(rows, t) * 1.0
 
 
-@jit
+@jit(inside=True)
 def map_dots(kernel, k, n, norms, xx):
     """k = k(x, z) from k = <x, z>, |z|^2 and |x|^2, for the kernels that are functions of inner products."""
     if kernel.kind == POLY:
