@@ -36,7 +36,17 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.features import (
+    DualSGDClassifier,
+    DualSGDRegressor,
+    FeatureMapClassifier,
+    FeatureMapRegressor,
+    FOGDClassifier,
+    FOGDRegressor,
+    NOGDClassifier,
+    NOGDRegressor,
+)
+from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
 from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
@@ -52,8 +62,12 @@ __all__ = [
     "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
+    "DualSGDClassifier",
+    "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
@@ -72,11 +86,13 @@ __all__ = [
     "NORMARegressor",
     "OSKLClassifier",
     "OSKLRegressor",
+    "OnlineNystroem",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
     "RBPClassifier",
     "RBPRegressor",
+    "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
     "StoptronClassifier",

@@ -13,6 +13,7 @@ class Command(NamedTuple):
 
 
 COMMANDS = {
+    "race": Command("Let learners race side by side, and write a report."),
     "learn": Command("Learn from SOURCE, row by row, in one pass."),
     "predict": Command("Predict the rows of SOURCE with MODEL."),
     "inspect": Command("Show what is in MODEL."),

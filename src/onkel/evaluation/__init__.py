@@ -2,6 +2,7 @@
 
 from .comparators import LLSVM, Hindsight, hindsight, least_squares
 from .metrics import LABEL_LOSSES, LOSSES, NUMBER_LOSSES, Metrics
+from .racing import Heat, race
 from .reports import Checkpoint, Report, Summary
 from .runs import progressive, repeated
 
@@ -11,6 +12,7 @@ __all__ = [
     "LOSSES",
     "NUMBER_LOSSES",
     "Checkpoint",
+    "Heat",
     "Hindsight",
     "Metrics",
     "Report",
@@ -18,5 +20,6 @@ __all__ = [
     "hindsight",
     "least_squares",
     "progressive",
+    "race",
     "repeated",
 ]

@@ -1,6 +1,7 @@
 """A race: several learners over the same streams, side by side."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -10,7 +11,7 @@ from ..alignment import distances, gamma_of
 from ..datasets import load, sea, turning_moons
 from ..estimators._online import OnlineEstimator
 from ..io.model_files import ESTIMATORS
-from .reports import Checkpoint, Report
+from .reports import Checkpoint, Report, finite
 from .runs import _read, _rows, _stacked, progressive, repeated
 
 # Who races unless told otherwise, by the estimators' names without Classifier and Regressor, and with which parameters
@@ -25,9 +26,10 @@ FIELD: dict[str, dict[str, Any]] = {
     "FOGD": {},
     "NOGD": {},
 }
+WINDOW = 1000  # examples that count as of late, of a stream whose length is not known
 PEEK = 500  # rows that the kernel width is made from
 MOST_LABELS = 50  # numbers of more values than that are no labels
-Say = Callable[[str], None]
+Say = Callable[[str, str], None]
 
 
 class Track(NamedTuple):
@@ -47,6 +49,7 @@ class Heat(NamedTuple):
     features: int
     classes: int  # 0 for numbers
     sigma: float  # of the Gaussian kernel
+    window: int  # examples that count as of late
     report: Report
     left_out: dict[str, str]  # who did not take part, and why
 
@@ -56,13 +59,24 @@ class Heat(NamedTuple):
         return gamma_of("rbf", self.sigma)
 
     @property
+    def best(self) -> str:
+        """The learner with the smallest error."""
+        return min(self.report.summary, key=lambda s: s.error if math.isfinite(s.error) else math.inf).learner
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """A flat row per learner; None for what is not finite."""
+        about = {"stream": self.name, "examples": self.examples, "features": self.features, "classes": self.classes}
+        about |= {"sigma": self.sigma, "gamma": self.gamma, "runs": self.report.repeats, "metric": self.report.metric}
+        return [finite({**about, **s._asdict(), "examples": self.examples}) for s in self.report.summary]
+
+    @property
     def facts(self) -> str:
         """The stream in words."""
         task = f"{self.classes} classes" if self.classes else "regression"
         streams = f"{self.report.repeats} runs" if self.report.repeats > 1 else "one run"
         return (
             f"{self.examples:,} examples, {self.features:,} features, {task}; {streams}; "
-            f"kernel width sigma = {self.sigma:.4g} (gamma = {self.gamma:.4g})"
+            f"sigma = {self.sigma:.4g}, gamma = {self.gamma:.4g}"
         )
 
 
@@ -71,13 +85,13 @@ def race(
     algorithms: Sequence[str] | None = None,
     *,
     name: str = "stream",
-    budget: int = 100,
+    budget: int = 50,
     sigma: float | None = None,
     repeats: int | None = None,
     seed: int = 1,
     classes: Any = None,
     task: str | None = None,
-    say: Say = lambda text: None,
+    say: Say = lambda stream, text: None,
     watch: Callable[[Checkpoint], None] | None = None,
 ) -> list[Heat]:
     """Let learners race on a source, (X, y) or batches of it, or else on four streams that are built in.
@@ -96,9 +110,10 @@ def race(
     seed
         Of orders, streams and models.
     classes, task
-        All labels that may come; "classification" or "regression". Default: what the first batch looks like.
+        All labels that may come, as words or as the source has them; "classification" or "regression". Default: what
+        the first batch looks like.
     say
-        Told in words what goes on.
+        Told the name of a stream and, in words, what goes on.
     watch
         Called with every checkpoint.
     """
@@ -138,17 +153,18 @@ def _entry(algorithms: Sequence[str] | None) -> dict[str, dict[str, Any]]:
 
 def _on_track(track: Track, entry: Any, repeats: int, settings: dict[str, Any]) -> Heat:
     X, y = track.stream(settings["seed"])
-    models, left_out, sigma = _line_up(entry, X, y, np.unique(y), settings, wider=False)
+    models, left_out, sigma = _line_up(track.name, entry, X, y, np.unique(y), settings, wider=False)
+    window = max(100, len(y) // 20)
     report = repeated(
         models,
         track.stream,
         repeats=repeats,
         seed=settings["seed"],
         checkpoints=max(50, len(y) // 40),
-        window=max(100, len(y) // 20),
+        window=window,
         watch=_told(track.name, settings),
     )
-    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, report, left_out)
+    return Heat(track.name, track.about, len(y), X.shape[1], len(np.unique(y)), sigma, window, report, left_out)
 
 
 def _on_source(
@@ -156,7 +172,7 @@ def _on_source(
 ) -> Heat:
     if task not in (None, "classification", "regression"):
         raise ValueError(f'task must be "classification", "regression" or None; got {task!r}.')
-    settings["say"](f"{name}: reading")
+    settings["say"](name, "reading")
     batches = ((X, y) for X, y, _ in _read(source))
     first = next(batches, None)
     if first is None:
@@ -166,10 +182,12 @@ def _on_source(
         parts = list(stream)
         stream = first = _stacked([X for X, _ in parts]), np.concatenate([y for _, y in parts])
     X, y = first
-    if classes is None and task != "regression" and (task or not looks_numeric(y)):
-        classes = np.unique(y)
-    models, left_out, sigma = _line_up(entry, X, y, classes, settings, wider=True)
-    options = {"checkpoints": _marks(), "classes": classes, "watch": _told(name, settings)}
+    if task == "regression" or (task is None and classes is None and looks_numeric(y)):
+        classes = None
+    else:
+        classes = np.unique(y if classes is None else _like(y, classes))
+    models, left_out, sigma = _line_up(name, entry, X, y, classes, settings, wider=True)
+    options = {"checkpoints": _marks(), "window": WINDOW, "classes": classes, "watch": _told(name, settings)}
     if repeats > 1:
         report = repeated(models, stream, repeats=repeats, seed=settings["seed"], **options)
         width = X.shape[1]
@@ -177,11 +195,18 @@ def _on_source(
         report = progressive(models, stream, **options)
         width = max(model.n_features_in_ for model in models.values())
     examples = report.checkpoints[-1].examples
-    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, report, left_out)
+    return Heat(name, "", examples, width, 0 if classes is None else len(classes), sigma, WINDOW, report, left_out)
 
 
 def _line_up(
-    entry: dict[str, dict[str, Any]], X: Any, y: np.ndarray, classes: Any, settings: dict[str, Any], *, wider: bool
+    name: str,
+    entry: dict[str, dict[str, Any]],
+    X: Any,
+    y: np.ndarray,
+    classes: Any,
+    settings: dict[str, Any],
+    *,
+    wider: bool,
 ) -> tuple[dict[str, OnlineEstimator], dict[str, str], float]:
     """The models, compiled; who is left out and why; the kernel width."""
     sigma = settings["sigma"] or default_sigma(X)
@@ -190,11 +215,11 @@ def _line_up(
         kind = ESTIMATORS.get(stem + ("Regressor" if classes is None else "Classifier"))
         if kind is None:
             left_out[stem] = "no regression" if classes is None else "no classification"
-        elif classes is not None and len(classes) > 2 and not kind._multiclass:  # type: ignore[attr-defined]
+        elif classes is not None and len(classes) > 2 and not kind._multiclass:
             left_out[stem] = "two classes only"
         else:
             models[stem] = _configured(kind, own, sigma, settings, wider)
-            settings["say"](f"making {stem} ready (compiled once per machine, which takes some seconds)")
+            settings["say"](name, f"making {stem} ready (its first run on a machine compiles it)")
             models[stem]._begin(X, y, classes)
             models[stem].learn(_rows(X, 0, 2), y[:2])
             models[stem] = _configured(kind, own, sigma, settings, wider)
@@ -214,12 +239,19 @@ def _configured(kind: Any, own: dict[str, Any], sigma: float, settings: dict[str
 
 def _told(name: str, settings: dict[str, Any]) -> Callable[[Checkpoint], None]:
     def told(checkpoint: Checkpoint) -> None:
-        run = f", run {checkpoint.repeat + 1}" if checkpoint.repeat else ""
-        settings["say"](f"{name}{run}: {checkpoint.examples:,} examples")
+        settings["say"](name, f"run {checkpoint.repeat + 1}, {checkpoint.examples:,} examples")
         if settings["watch"]:
             settings["watch"](checkpoint)
 
     return told
+
+
+def _like(y: np.ndarray, classes: Any) -> np.ndarray:
+    """Labels as the source has them."""
+    try:
+        return np.array([y.dtype.type(label) for label in classes]) if y.dtype.kind in "iuf" else np.asarray(classes)
+    except ValueError as error:
+        raise ValueError(f"The labels of the source are numbers, but classes are {list(classes)}.") from error
 
 
 def _marks() -> Iterator[int]:
@@ -244,12 +276,12 @@ TRACKS = (
     Track("odd digits", "Is the digit that was written by hand odd? The same pixels.", _digits(parity=True)),
     Track(
         "turning moons",
-        "In which of two half-moons is the point? They turn about the origin, once over the stream: slow drift.",
+        "In which of two half-moons is the point? They turn slowly, once in all.",
         lambda seed: turning_moons(20_000, turns=1, noise=0.2, random_state=seed),
     ),
     Track(
         "leaping threshold",
-        "Do two numbers add up to a threshold at most? It leaps three times, and one answer in ten is wrong (SEA).",
+        "Is x1 + x2 below a threshold that leaps three times? 10% of labels are wrong.",
         lambda seed: sea(20_000, noise=0.1, random_state=seed),
     ),
 )

@@ -107,7 +107,7 @@ class Report:
 
     def to_jsonl(self, path: str | Path | None = None) -> str:
         """A line of JSON per checkpoint, also written to a file if one is named; what is not finite is null."""
-        text = "".join(json.dumps(_finite(row)) + "\n" for row in self.to_dict())
+        text = "".join(json.dumps(finite(row)) + "\n" for row in self.to_dict())
         if path is not None:
             Path(path).write_text(text, encoding="utf-8")
         return text
@@ -196,5 +196,6 @@ def error_text(report: Report, summary: Summary) -> str:
     return text + (spread if report.repeats > 1 else "")
 
 
-def _finite(row: dict[str, Any]) -> dict[str, Any]:
+def finite(row: dict[str, Any]) -> dict[str, Any]:
+    """A row fit for JSON: None for what is infinite or not a number."""
     return {k: None if isinstance(v, float) and not np.isfinite(v) else v for k, v in row.items()}

@@ -136,7 +136,8 @@ class _Run:
                 classes = model.classes_ if isinstance(model, OnlineClassifier) else None
                 epsilon = float(getattr(model, "epsilon", 0.0))
                 self.metrics[name] = Metrics(classes, window=self.window, loss=self.loss, epsilon=epsilon)
-                copy.deepcopy(model).learn(_rows(X, 0, WARM), y[:WARM])
+                with contextlib.suppress(ValueError):  # what is wrong with a row will be said when its turn comes
+                    copy.deepcopy(model).learn(_rows(X, 0, WARM), y[:WARM])
 
     def _batch(self, X: Any, y: Any) -> None:
         """Learn a batch, piece by piece from checkpoint to checkpoint."""
