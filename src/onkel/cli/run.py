@@ -20,7 +20,7 @@ from ..io.streams import Batch, Stream
 from .learners import Task, estimator_of, find
 from .looking import PEEK, look
 from .options import Source, whole_labels
-from .progress import Quiet, State
+from .progress import Quiet, State, plain
 from .stopping import Stop
 
 SLOW, QUICK = 0.5, 0.1  # seconds of learning after which batches become smaller, and larger again
@@ -73,7 +73,7 @@ class Run:
     def resumed(cls, source: Source, plan: Plan, show: Quiet) -> "Run":
         model, document = read_model(str(plan.output))
         notes = document["notes"] or {}
-        if "position" not in notes:
+        if not notes.keys() >= {"position", "labels", "metrics"}:
             raise ValueError(f"{plan.output} cannot be resumed: it was not written by `onkel learn`")
         metrics = Metrics(getattr(model, "classes_", None))
         metrics.restore(notes["metrics"])
@@ -222,7 +222,7 @@ class Run:
             return
         to_err = self.plan.output == "-"
         if as_json:
-            click.echo(json.dumps(self._as_json(tested)), err=to_err)
+            click.echo(json.dumps(self._as_json(tested), default=str), err=to_err)
         else:
             for name, text in self._as_text(tested):
                 click.echo(f"{name:<9} {text}", err=to_err)
@@ -241,11 +241,11 @@ class Run:
     def _as_json(self, tested: Metrics | None) -> dict[str, Any]:
         result = {
             "event": "result", "estimator": type(self.model).__name__, "rows": self.metrics.n,
-            "features": self.model.n_features_in_, **self._facts(),
+            "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None), "parameters": self.model.get_params(),
-            "output": self.plan.output,
+            "n_support": getattr(self.model, "n_support_", None),
+            "parameters": plain(self.model.get_params(deep=False)), "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
             result["classes"] = self.classes.tolist()

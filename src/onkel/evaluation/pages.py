@@ -56,8 +56,8 @@ def page(heats: Sequence[Heat], *, title: str = "A race of online kernel learner
     """The whole report."""
     body = "\n".join(_heat(heat) for heat in heats)
     words = """<p class="faint">Every example was predicted before it was learnt. Learning is timed with predicting and
-without compiling. The size counts support vectors, landmarks or random frequencies; kB is the memory that the model's
-state takes.</p>
+without compiling. The size counts support vectors, landmarks, random frequencies or features; kB is the memory that the
+model's state takes.</p>
 """
     return document(title, words + body, max(len(heat.report.learners) for heat in heats))
 
