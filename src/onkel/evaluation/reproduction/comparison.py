@@ -112,8 +112,6 @@ def _outcomes(
     """What the repeats brought, with which parameters, or why there is nothing."""
     if cell.quoted:
         return [], {}, cell.quoted
-    if class_of(cell.learner) is None:
-        return [], {}, f"there is no {cell.learner} in this version"
     if cell.dataset.name in missing:
         return [], {}, "data missing"
     source = source_of(table, cell.dataset.name, request.rows)
@@ -122,13 +120,19 @@ def _outcomes(
         known = None  # from a table without this width
     parameters = best(table, cell, source, known, results) if known else None
     if known is None or parameters is None:
-        return [], {}, "takes very long; not asked for" if cell.heavy and not request.heavy else "not run"
+        return [], {}, _why_not(cell, request)
     jobs = final_jobs(table, cell, source, known, parameters, request.repeats_of(table))
     outcomes = [outcome for job in jobs if (outcome := results.outcome(job)) is not None]
     if not outcomes:
-        return [], parameters, "takes very long; not asked for" if cell.heavy and not request.heavy else "not run"
+        return [], parameters, _why_not(cell, request)
     failed = [outcome["failed"] for outcome in outcomes if "failed" in outcome]
     return ([], parameters, failed[0]) if failed else (outcomes, parameters, "")
+
+
+def _why_not(cell: Cell, request: Request) -> str:
+    if class_of(cell.learner) is None:
+        return f"there is no {cell.learner} in this version"
+    return "takes very long; not asked for" if cell.heavy and not request.heavy else "not run"
 
 
 def _summary(values: Sequence[float]) -> Ours | None:

@@ -87,7 +87,7 @@ def _grid(view: View, run: list[Comparison]) -> Iterator[str]:
         yield f"| learner | {' | '.join(columns)} |"
         yield "|---|" + "---|" * len(columns)
         for algorithm in algorithms:
-            row = [_cell(_found(columns[name], algorithm)) for name in columns]
+            row = [_cell(_found(columns[name], algorithm), view.table.repeats) for name in columns]
             if any(row):
                 yield f"| {algorithm} | {' | '.join(row)} |"
         yield ""
@@ -111,11 +111,12 @@ def _found(column: list[Comparison], algorithm: str) -> Comparison | None:
     return next((one for one in column if one.cell.algorithm == algorithm), None)
 
 
-def _cell(one: Comparison | None) -> str:
-    if one is None:
+def _cell(one: Comparison | None, repeats: int) -> str:
+    if one is None or one.ours is None:
         return ""
     beside = f" ({one.published.text}; {away_text(one)})" if one.published and one.away is not None else ""
-    text = ours_text(one) + beside
+    few = "" if one.ours.n >= repeats else f" [{one.ours.n} of {repeats} repeats]"
+    text = ours_text(one) + beside + few
     return f"**{text}**" if one.verdict == "worse" else text
 
 
