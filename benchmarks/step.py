@@ -1,10 +1,12 @@
 """Nanoseconds per example of every learner, beside what a user could write or pick instead, all in one run.
 
-python benchmarks/step.py [a9a|dense|learners|start ...] [--json FILE]
+python benchmarks/step.py [a9a|dense|features|learners|start ...] [--json FILE]
 
 a9a       one pass over the a9a training file (CSR), from ONKEL_DATA or the folder shared/data beside the project, or
           over a generated stream of the same shape; against a NumPy loop and scikit-learn's RBFSampler + SGD
 dense     RBP on dense rows over budget, width and dtype, as a multiple of the machine's limit
+features  learners in feature space on the a9a stream, CSR and dense, after a first pass; against scikit-learn's RBFSampler
+          and Nystroem + SGD with as many features, in batches of 1, 32 and 256
 learners  every estimator with its defaults
 start     seconds to import, to the first model on a cold cache, and in a second process
 
@@ -24,11 +26,13 @@ import time
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_svmlight_file
-from sklearn.kernel_approximation import RBFSampler
+from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import SGDClassifier
 
 import onkel
+from onkel.features import KINDS
 
 ROOT = pathlib.Path(__file__).parents[1]
 DATA = pathlib.Path(os.environ.get("ONKEL_DATA", ROOT.parent / "shared" / "data"))
@@ -153,6 +157,43 @@ def dense():
             show("dense", f"B={budget} d={d} {np.dtype(dtype).name}", ns, limits=f"{ns / least:.1f}")
 
 
+def features():
+    X, y = a9a_stream()
+    X, y, classes = X[:8000], y[:8000], np.unique(y)
+    rows = {"CSR": X, "dense": X.toarray()}
+    print("learners in feature space, a9a, after a first pass, ns per example; D=400 is 800 features")
+    fogd = {kind: onkel.FOGDClassifier(gamma=0.05, features=kind, random_state=0) for kind in KINDS}
+    models = {f"FOGD D=400 {kind}": model for kind, model in fogd.items()}
+    models["NOGD B=100 k=20, after the switch"] = onkel.NOGDClassifier(gamma=0.05, budget=100, rank=20)
+    models["Dual-SGD B=100 D=200"] = onkel.DualSGDClassifier(gamma=0.05, random_state=0)
+    ours = {}
+    for title, made in models.items():
+        for layout, dtype in itertools.product(rows, (np.float64, np.float32)):
+            Z = rows[layout].astype(dtype)
+            model = clone(made).partial_fit(Z, y, classes=classes)
+            ns = fastest(lambda: model.learn(Z, y), 9) / len(y) * 1e9  # noqa: B023
+            ours[title, layout, np.dtype(dtype).name] = ns
+            show("features", f"{title} {layout} {np.dtype(dtype).name}", ns)
+    own = {"RBFSampler(800)": "FOGD D=400 plain", "Nystroem(100)": "NOGD B=100 k=20, after the switch"}
+    for size in (1, 32, 256):
+        few = rows["dense"][: 300 if size == 1 else 4000]
+        for name, map in (
+            ("RBFSampler(800)", RBFSampler(gamma=0.05, n_components=800, random_state=0)),
+            ("Nystroem(100)", Nystroem(gamma=0.05, n_components=100, random_state=0)),
+        ):
+            map.fit(rows["dense"][:1000])
+            sgd = SGDClassifier()
+
+            def work(size=size, few=few, map=map, sgd=sgd):
+                for start in range(0, len(few), size):
+                    part = slice(start, start + size)
+                    sgd.partial_fit(map.transform(few[part]), y[: len(few)][part], classes=classes)
+
+            ns = fastest(work, 3) / len(few) * 1e9
+            ratio = f"1/{ns / ours[own[name], 'dense', 'float64']:.0f}"
+            show("features", f"scikit-learn {name}+SGD, batches of {size}", ns, ours_dense_takes=ratio)
+
+
 def learners():
     print("every estimator, defaults, dense, 4000 rows, d=22 (multi-class: 5 classes)")
     rng = np.random.default_rng(0)
@@ -168,7 +209,7 @@ def learners():
                 continue
             model = estimator(random_state=0).fit(X[:50], y[:50])
             ns = fastest(lambda: model.fit(X, y), 2) / len(X) * 1e9  # noqa: B023
-            show("learners", f"{name}, {task}", ns, support=model.n_support_)
+            show("learners", f"{name}, {task}", ns, support=getattr(model, "n_support_", "-"))
 
 
 START = """
@@ -195,10 +236,10 @@ def start():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["start", "dense", "a9a", "learners"])
+    parser.add_argument("what", nargs="*", default=["start", "dense", "a9a", "features", "learners"])
     parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
     arguments = parser.parse_args()
     for what in arguments.what:
-        {"a9a": a9a, "dense": dense, "learners": learners, "start": start}[what]()
+        {"a9a": a9a, "dense": dense, "features": features, "learners": learners, "start": start}[what]()
     if arguments.json:
         arguments.json.write_text(json.dumps(RESULTS, indent=1))
