@@ -216,6 +216,7 @@ def test_foreign_files(refuses, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ documents that do not fit, correctly signed
 KERNEL = {"kind": 1, "gamma": 0.5, "coef0": 0.0, "degree": 1}
 WRONG = {
+    "notes": {"its notes are no table": [[], "a", 3, True]},
     "format": {
         "Upgrade onkel": [2, 10**9],
         "its format has no valid number": [0, -1, "1", 1.0, True, None, [], 2**63],

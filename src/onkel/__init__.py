@@ -47,7 +47,8 @@ from .estimators.features import (
     NOGDRegressor,
 )
 from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
-from .io import ModelFileError, load, save
+from .evaluation.runs import progressive
+from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
 
@@ -58,6 +59,7 @@ __all__ = [
     "BPARegressor",
     "BSGDClassifier",
     "BSGDRegressor",
+    "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
     "DualSGDClassifier",
@@ -95,8 +97,12 @@ __all__ = [
     "SPARegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "Stream",
+    "StreamError",
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "open_stream",
+    "progressive",
     "save",
 ]
