@@ -415,7 +415,7 @@ def test_features_that_appear_later(case, layout):
     np.testing.assert_array_equal(np.concatenate(scores), expected)
     ends = state(growing), state(whole)
     if layout == "dense":  # dense points count all features of their time as used
-        for end, name in itertools.product(ends, ("f.used", "map.used")):
+        for end, name in itertools.product(ends, ("f.used", "map.used", "sketch.used")):
             end.pop(name, None)
     assert ends[0] == ends[1]
     np.testing.assert_array_equal(predictions(growing, X[:, :3]), predictions(whole, keep(X, 3)))

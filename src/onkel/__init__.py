@@ -37,6 +37,7 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -77,6 +78,8 @@ __all__ = [
     "RBPRegressor",
     "SPAClassifier",
     "SPARegressor",
+    "SkeGDClassifier",
+    "SkeGDRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
     "choose_sigma",

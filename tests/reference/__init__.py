@@ -14,6 +14,7 @@ from .perceptrons import (
     rbp,
     stoptron,
 )
+from .sketching import skegd
 
 __all__ = [
     "Draw",
@@ -44,6 +45,7 @@ __all__ = [
     "rbf",
     "rbp",
     "sigmoid",
+    "skegd",
     "spa",
     "stoptron",
 ]

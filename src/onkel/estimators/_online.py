@@ -82,7 +82,7 @@ class OnlineEstimator(BaseEstimator):
         raise NotImplementedError
 
     def _interlude(self, rows: Any, t: int) -> None:
-        """What a learner waits for that paused before it learns example t."""
+        """What a learner waits for that paused before it learns example t; OverflowError if its numbers overflow."""
         raise NotImplementedError
 
     def _widened(self, learner: Any, d: int) -> Any:
@@ -214,28 +214,36 @@ class OnlineEstimator(BaseEstimator):
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
-        first = self._learner
-        saved = self._saved()
+        first, saved = self._learner, self._saved()
+        try:
+            self._turns(rows, targets, weights, scores)
+        except Exception:
+            self._undo(first, saved)
+            raise
+        finally:  # Ctrl-C may have come before an interlude: the next example asks for it again
+            if self._learner.f.count[PAUSE] == INTERLUDE:
+                self._learner.f.count[PAUSE] = 0
+        return scores
+
+    def _turns(self, rows: Any, targets: np.ndarray, weights: np.ndarray, scores: np.ndarray) -> None:
         start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
             pause = self._learner.f.count[PAUSE]
             if pause == ROOM:
                 self._make_room()
             elif pause == INTERLUDE:
-                self._interlude(rows, start)
+                try:
+                    self._interlude(rows, start)
+                except (OverflowError, np.linalg.LinAlgError) as error:
+                    raise _overflow(start, start) from error
             stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
             said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
             if not (np.isfinite(scores[start:stop]).all() and self._finite()):
-                self._undo(first, saved)
-                raise ValueError(
-                    f"The model overflowed between rows {start} and {stop - 1} of this batch. Smaller steps "
-                    "(eta, C, larger reg) or scaled features and targets help. Nothing of the batch was learnt."
-                )
+                raise _overflow(start, stop - 1)
             start = stop
-        return scores
 
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
@@ -425,6 +433,13 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
 
 def _narrow(scores: np.ndarray) -> np.ndarray:
     return scores[:, 0] if scores.shape[1] == 1 else scores
+
+
+def _overflow(first: int, last: int) -> ValueError:
+    return ValueError(
+        f"The model overflowed between rows {first} and {last} of this batch. Smaller steps "
+        "(eta, C, larger reg) or scaled features and targets help. Nothing of the batch was learnt."
+    )
 
 
 def _rows(X: Any) -> Any:

@@ -28,7 +28,7 @@ from ._parameters import estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 
-class _LinearRule(KernelUser):
+class LinearRule(KernelUser):
     """What every linear learner on features takes and shows."""
 
     loss: Any
@@ -57,7 +57,7 @@ class _LinearRule(KernelUser):
         raise NotImplementedError
 
 
-class _FOGD(_LinearRule):
+class _FOGD(LinearRule):
     n_components: Any
 
     def _constant(self) -> tuple[str, ...]:
@@ -131,7 +131,47 @@ class FOGDRegressor(OnlineRegressor, _FOGD):
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": ("rbf", "laplacian")}
 
 
-class _NOGD(_LinearRule):
+class TwoStages(LinearRule):
+    """Kernel models that become linear ones on features."""
+
+    def _pool(self, learner: Any) -> Any:
+        """The points whose kernel values are what the model is made of, as a model or by way of features."""
+        return learner.map
+
+    @property
+    def switched_(self) -> bool:
+        """Whether the model is a linear one on features by now, and no longer a kernel model."""
+        self._fitted()
+        return bool(self._learner.map.count[READY])
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The landmarks: the first examples that were learnt, (n_landmarks, n_features)."""
+        self._fitted()
+        return np.array(landmarks_of(self._pool(self._learner)))
+
+    @property
+    def component_indices_(self) -> np.ndarray:
+        """Positions of the landmarks in the stream, counted from 0."""
+        self._fitted()
+        pool = self._pool(self._learner)
+        return np.array(pool.born[: pool.count[SIZE]])
+
+    @property
+    def normalization_(self) -> np.ndarray:
+        """From kernel values to features, (rank, n_landmarks); no rows before the switch."""
+        self._fitted()
+        map, pool = self._learner.map, self._pool(self._learner)
+        return np.array(matrix_of(map)) if self.switched_ else np.empty((0, pool.count[SIZE]), map.matrix.dtype)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights that predictions use: of the landmarks' kernel values or, after the switch, of the features."""
+        w, map, pool = weights(self._fitted()), self._learner.map, self._pool(self._learner)
+        return np.array(w[:, : map.count[RANK] if map.count[READY] else pool.count[SIZE]].astype(self._setting.dtype))
+
+
+class _NOGD(TwoStages):
     budget: Any
     rank: Any
     switch: Any
@@ -189,39 +229,9 @@ class _NOGD(_LinearRule):
         return learner._replace(map=with_own_work(learner.map), f=with_own_scratch(learner.f))
 
     @property
-    def switched_(self) -> bool:
-        """Whether the model is a linear one on features by now, and no longer a kernel model."""
-        self._fitted()
-        return bool(self._learner.map.count[READY])
-
-    @property
-    def components_(self) -> np.ndarray:
-        """The landmarks: the first examples that were learnt, (n_landmarks, n_features)."""
-        self._fitted()
-        return np.array(landmarks_of(self._learner.map))
-
-    @property
-    def component_indices_(self) -> np.ndarray:
-        """Positions of the landmarks in the stream, counted from 0."""
-        self._fitted()
-        return np.array(self._learner.map.born[: self._learner.map.count[SIZE]])
-
-    @property
-    def normalization_(self) -> np.ndarray:
-        """From kernel values to features, (rank, n_landmarks); no rows before the switch."""
-        self._fitted()
-        return np.array(matrix_of(self._learner.map))
-
-    @property
     def eigenvalues_(self) -> np.ndarray:
         """The largest eigenvalues of the landmarks' Gram matrix, descending; none before the switch."""
         return np.array(1 / np.square(self.normalization_, dtype=np.float64).sum(axis=1))
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights that predictions use: of the landmarks' kernel values or, after the switch, of the features."""
-        w, count = weights(self._fitted()), self._learner.map.count
-        return np.array(w[:, : count[RANK if count[READY] else SIZE]].astype(self._setting.dtype))
 
 
 @estimator
