@@ -36,8 +36,18 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.features import (
+    DualSGDClassifier,
+    DualSGDRegressor,
+    FeatureMapClassifier,
+    FeatureMapRegressor,
+    FOGDClassifier,
+    FOGDRegressor,
+    NOGDClassifier,
+    NOGDRegressor,
+)
 from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
+from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -51,8 +61,12 @@ __all__ = [
     "BSGDRegressor",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
+    "DualSGDClassifier",
+    "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
@@ -71,11 +85,13 @@ __all__ = [
     "NORMARegressor",
     "OSKLClassifier",
     "OSKLRegressor",
+    "OnlineNystroem",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
     "RBPClassifier",
     "RBPRegressor",
+    "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
     "SkeGDClassifier",

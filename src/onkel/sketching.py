@@ -23,7 +23,7 @@ from .nystroem import change_features, compare, gram_of, matrix_of, seat, set_ma
 from .rng import hashed, key_of, uniforms
 from .rows import Dense, Sparse, take_dense, take_sparse
 
-PROCESSED = 1  # beside SIZE, in a sketch's count
+PROCESSED = 3  # in a sketch's count, beside what a map counts
 SIGNS, LANDMARKS, PROBES = 1, 2, 3  # streams of a key's random numbers
 CARRY = ("paper", "keep", "least_squares")
 EXTRA = 10  # probes beyond the rank
@@ -42,7 +42,7 @@ class Sketch(NamedTuple):
     used: np.ndarray  # as in an Expansion
     norms: np.ndarray  # (slots,)
     born: np.ndarray  # (capacity,) positions in the stream
-    count: np.ndarray  # [points, points so far]
+    count: np.ndarray  # [points, 0, 0, points so far]
     pp: np.ndarray  # A, always float64
     pm: np.ndarray  # C
     most: int  # points kept: then a new one takes the place of the oldest
@@ -61,7 +61,7 @@ def sketch(kernel, capacity, size, sample, d, dtype, *, most, blocks):
         used=np.zeros((capacity, -(-d // 64)), np.uint64),
         norms=aligned(n, dtype),
         born=np.zeros(capacity, np.int64),
-        count=np.zeros(2, np.int64),
+        count=np.zeros(4, np.int64),
         pp=np.zeros((size, size)),
         pm=np.zeros((size, sample)),
         most=most,
@@ -142,7 +142,7 @@ def process(sketch, map, rows, t, position, seed):
         tally_stored(rows, sketch, map, i, -1.0, seed)
     else:
         sketch.count[SIZE] = i + 1
-    seat(sketch, i, rows, t, position)
+    seat(sketch, rows, t, i, position)
     sketch.count[PROCESSED] += 1
     tally(sketch, map, rows, t, i, 1.0, seed)
 

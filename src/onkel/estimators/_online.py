@@ -28,7 +28,7 @@ class Setting(NamedTuple):
     """What is known once the first batch was seen."""
 
     kernel: Any
-    task: Task
+    task: Any  # a Task; a transformer has none
     d: int
     outputs: int
     dtype: str
@@ -39,13 +39,74 @@ class Setting(NamedTuple):
 
 
 @estimator
-class OnlineEstimator(BaseEstimator):
+class RowReader(BaseEstimator):
+    """Whatever is fed rows: they are checked at the door, and a call that fails leaves it as it was."""
+
     grow_features: bool = False
-    n_passes: int = 1
-    shuffle: bool = False
     random_state: Any = None
 
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def _check(self) -> None:
+        """Raise a ValueError for parameters that do not go together."""
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _key(self) -> tuple[Any, int]:
+        """The source of further randomness, and the key of the compiled code's random numbers."""
+        random = check_random_state(self.random_state)
+        return random, int(random.randint(0, 2**63 - 1, dtype=np.int64))
+
+    def _fit_width(self, X: Any) -> tuple[Any, int]:
+        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
+        d = self.n_features_in_
+        if not self.grow_features or hasattr(self, "feature_names_in_"):
+            return X, d
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) != 2 or X.shape[1] >= d:
+            return X, X.shape[1] if len(X.shape) == 2 else d
+        missing = X.shape[0], d - X.shape[1]
+        return (
+            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
+        ), d
+
+    def _to_read(self, X: Any) -> Any:
+        """Rows to predict or transform, which teach nothing."""
+        X, width = self._fit_width(X)
+        if width == self._setting.d:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        else:
+            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        return self._sound(X)
+
+    def _sound(self, X: Any) -> Any:
+        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
+        if sp.issparse(X):
+            X = _canonical(X)
+        else:
+            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
+        _check_distances(X)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@estimator
+class OnlineEstimator(RowReader):
+    n_passes: int = 1
+    shuffle: bool = False
+
     _numeric: ClassVar[bool] = False
 
     # What a learner's own class says.
@@ -73,9 +134,6 @@ class OnlineEstimator(BaseEstimator):
     def _kernel(self, X: Any, targets: Any, key: int) -> Any:
         """The kernel, which the first batch may decide."""
         return None
-
-    def _check(self) -> None:
-        """Raise a ValueError for parameters that do not go together."""
 
     def _make_room(self) -> None:
         """What a learner waits for that paused before the next example: room, in most."""
@@ -128,16 +186,6 @@ class OnlineEstimator(BaseEstimator):
                 self._run(_rows(X[order] if self.shuffle else X), targets[order], weights[order])
         return self
 
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-
     def _validate(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
         validate(self, self._choices)
         self._check()
@@ -157,35 +205,11 @@ class OnlineEstimator(BaseEstimator):
         )
         return self._sound(X), y
 
-    def _fit_width(self, X: Any) -> tuple[Any, int]:
-        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
-        d = self.n_features_in_
-        if not self.grow_features or hasattr(self, "feature_names_in_"):
-            return X, d
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(X.shape) != 2 or X.shape[1] >= d:
-            return X, X.shape[1] if len(X.shape) == 2 else d
-        missing = X.shape[0], d - X.shape[1]
-        return (
-            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
-        ), d
-
-    def _sound(self, X: Any) -> Any:
-        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
-        if sp.issparse(X):
-            X = _canonical(X)
-        else:
-            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
-        _check_distances(X)
-        return X
-
     def _start(self, X: Any, targets: np.ndarray) -> Any:
         """Everything that the first batch decides; returns the source of further randomness."""
-        random = check_random_state(self.random_state)
-        key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
-        d = X.shape[1]
+        random, key = self._key()
         kernel = self._kernel(X, targets, key)
-        self._setting = Setting(kernel, self._task(), d, self._outputs(), X.dtype.name, key)
+        self._setting = Setting(kernel, self._task(), X.shape[1], self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         self._learner = self._make(self._setting, self._first_capacity(self._setting))
         return random
@@ -267,13 +291,8 @@ class OnlineEstimator(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         self._fitted()
-        X, width = self._fit_width(X)
-        if width == self._setting.d:
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        else:
-            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        X, scores = self._sound(X), []
-        reader, step = self._reader(width), self._turn(self._learner)
+        X, scores = self._to_read(X), []
+        reader, step = self._reader(X.shape[1]), self._turn(self._learner)
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
@@ -293,11 +312,6 @@ class OnlineEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

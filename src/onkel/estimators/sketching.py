@@ -9,17 +9,18 @@ from .._panels import panel_shape, slots
 from ..expansion import SIZE
 from ..learners.skegd import SkeGD
 from ..linear import with_own_scratch
-from ..nystroem import RANK, nystroem, nystroem_shapes, with_own_work
+from ..nystroem import RANK, matrix_of, nystroem, nystroem_shapes
 from ..sketching import PROCESSED, begin, renew, sketch
-from ..state import arrays, transplant, twin
-from ._base import UNLIMITED, Setting, loss_of
+from ..state import arrays, own_scratch, transplant, twin
+from ._base import UNLIMITED, KernelUser, Setting, loss_of
+from ._maps import Landmarks
 from ._online import OnlineClassifier, OnlineRegressor
 from ._parameters import estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 from .features import TwoStages
 
 
-class _SkeGD(TwoStages):
+class _SkeGD(TwoStages, Landmarks, KernelUser):
     budget: Any
     sketch_size: Any
     sample_size: Any
@@ -132,15 +133,20 @@ class _SkeGD(TwoStages):
         )
 
     def _work(self, learner: Any) -> int:
-        pool, rank = self._pool(learner), learner.map.count[RANK]
+        pool, rank = self._landmarks(), learner.map.count[RANK]
         return int(pool.count[SIZE] + 16) * int(pool.points.shape[1] + 16 + rank)
 
     def _reader(self, d: int) -> Any:
         learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
-        return learner._replace(map=with_own_work(learner.map), f=with_own_scratch(learner.f))
+        return learner._replace(map=own_scratch(learner.map), f=with_own_scratch(learner.f))
 
-    def _pool(self, learner: Any) -> Any:
-        return learner.map if self.switched_ else learner.sketch
+    def _landmarks(self) -> Any:
+        return self._learner.map if self.switched_ else self._learner.sketch
+
+    @property
+    def normalization_(self) -> np.ndarray:
+        """From kernel values to features, (rank, n_landmarks); no rows before the switch."""
+        return np.array(matrix_of(self._learner.map))[:, : self._landmarks().count[SIZE]]
 
     @property
     def n_processed_(self) -> int:

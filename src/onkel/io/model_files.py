@@ -17,25 +17,28 @@ import stat
 import sys
 from collections.abc import Callable, Iterable
 from types import NoneType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import safetensors.numpy
 
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
-from ..estimators import budget, exact, features
+from ..estimators import budget, exact, features, transformers
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
-from ..estimators._parameters import validate
+from ..estimators._parameters import described, validate
+from ..estimators._transformer import FeatureTransformer
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
+from ..features import SPECTRA, Structured
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
+from ..learners.dual_sgd import DualSGD
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
 from ..learners.nogd import FULL, NOGD
 from ..linear import Linear
-from ..nystroem import Nystroem
+from ..nystroem import READY, Nystroem
 from ..outputs import BINARY
 from ..state import arrays
 
@@ -55,6 +58,8 @@ ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
+MAPS: dict[str, type[FeatureTransformer]] = {name: getattr(transformers, name) for name in transformers.__all__}
+WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with a width
 MATRICES = ("gram.", "P")  # names of symmetric matrices, a row for every point, begin so
 ENTRIES = (
     "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
@@ -159,8 +164,8 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
         raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
     _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
     _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
-    _need(changed.keys() <= cls()._parameters().keys(), f"its parameters are not those of {name}")
     values = {key: _value(value, kinds) for key, value in given.items()}
+    _need(changed.keys() <= cls(**values)._parameters().keys(), f"its parameters are not those of {name}")
     old = {key: _value(value, kinds) for key, value in changed.items()}
     _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
     model, made = cls(**values), cls(**{**values, **old})
@@ -195,6 +200,13 @@ def _plain(value: Any, name: str) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
+    if isinstance(value, FeatureTransformer):
+        value = described(value)
+    if isinstance(value, dict):
+        held = value["parameters"].items()
+        return {"map": value["map"], "parameters": {inner: _plain(x, inner) for inner, x in held}}
+    if isinstance(value, list):
+        return {"points": value}
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         raise _FlawError(f"{name} is a {type(value).__name__}, which no file can hold")
     kind, fields = type(value), dict(zip(value._fields, value, strict=True))
@@ -210,12 +222,36 @@ def _value(value: Any, kinds: tuple[type, ...]) -> Any:
     """What `_plain` was given."""
     if isinstance(value, dict) and value.keys() == {"kernel", "numbers"}:
         return _kernel(value["kernel"], value["numbers"], kinds)
+    if isinstance(value, dict) and value.keys() == {"map", "parameters"}:
+        return _transformer(value["map"], value["parameters"], kinds)
+    if isinstance(value, dict) and value.keys() == {"points"}:
+        return _points(value["points"])
     if isinstance(value, dict):
         _need(value.keys() == {"float"} and value["float"] in ("inf", "-inf"), "a parameter is no number")
         return float(value["float"])
     _need(isinstance(value, NoneType | bool | int | float | str), "a parameter is no number, word or kernel")
     _need(not isinstance(value, int) or abs(value) < 2**63, "a parameter is too large")
     return value
+
+
+def _transformer(name: Any, given: Any, kinds: tuple[type, ...]) -> Any:
+    """The feature map that is a parameter."""
+    cls = MAPS.get(name) if isinstance(name, str) else None
+    _need(cls is not None and isinstance(given, dict), "its feature map is none of onkel's")
+    made = cast(type[FeatureTransformer], cls)
+    _need(given.keys() == made().get_params(deep=False).keys(), "the parameters of its feature map are not valid")
+    values = {key: _value(value, kinds) for key, value in given.items()}
+    _need(not any(isinstance(value, FeatureTransformer) for value in values.values()), "its feature map is not valid")
+    _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
+    return made(**values)
+
+
+def _points(rows: Any) -> np.ndarray:
+    """Landmarks that are a parameter."""
+    lists = isinstance(rows, list) and rows and all(isinstance(row, list) and row for row in rows)
+    _need(lists and len({len(row) for row in rows}) == 1, "its landmarks are not valid")
+    _need(all(_are(row, float) for row in rows), "its landmarks are not valid")
+    return np.array(rows)
 
 
 def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
@@ -234,8 +270,8 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
     except Exception as error:
         raise _FlawError(f"its kernel's numbers are not valid: {error}") from error
     if kind is own_kernels.Kernel:
-        positive = kernel.gamma > 0 or kernel.kind not in (own_kernels.RBF, own_kernels.LAPLACIAN)
-        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.COSINE and _whole(kernel.degree, 1)
+        positive = kernel.gamma > 0 or kernel.kind not in WIDE
+        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.MATERN52 and _whole(kernel.degree, 1)
         sound = positive and math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0)
         _need(known and sound, "its kernel's numbers are not valid")
     return kernel
@@ -248,7 +284,8 @@ def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
         expected = made._kernel(np.eye(2), np.array([1.0, -1.0]), 0)
     except (ValueError, ArithmeticError) as error:
         raise _FlawError(f"its parameters are not valid: {error}") from error
-    if isinstance(made.kernel, str) and type(kernel) is own_kernels.Kernel:
+    named = getattr(getattr(made, "map", None) or made, "kernel", None)
+    if isinstance(named, str) and type(kernel) is own_kernels.Kernel:
         expected = expected._replace(gamma=kernel.gamma)  # which may come from the data
     _need(type(kernel) is type(expected) and kernel == expected, "its kernel is not that of its parameters")
     return kernel
@@ -432,18 +469,23 @@ def _json(data: bytes) -> dict[str, Any]:
 
 def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array]) -> Any:
     """A fresh learner with arrays as in the file; allocates no more than the file holds."""
+    expected = made._shapes(setting, capacity)
+    _check_shapes(layout, expected)  # all that may become large
     small = arrays(made._make(setting._replace(d=1, outputs=min(setting.outputs, 2)), 1))
     _need(layout.keys() == small.keys(), "arrays are missing or unknown")
-    expected = made._shapes(setting, capacity)
     panels, width = panel_shape(capacity, np.float64)
-    expected |= {name: (panels, capacity, width) for name in _matrices(small)}
-    for name, shape in expected.items():  # all that may become large
-        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
+    _check_shapes(layout, {name: (panels, capacity, width) for name in _matrices(small)})
     learner = made._make(setting, capacity)
     for name, array in arrays(learner).items():
         same = layout[name].shape == array.shape and layout[name].dtype == array.dtype.newbyteorder("<")
         _need(same, f"its array {name!r} has not the shape or dtype that its document asks for")
     return learner
+
+
+def _check_shapes(layout: dict[str, _Array], expected: dict[str, tuple[int, ...]]) -> None:
+    _need(expected.keys() <= layout.keys(), "arrays are missing or unknown")
+    for name, shape in expected.items():
+        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
 
 
 def _digest(document: dict[str, Any], shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Any:
@@ -556,7 +598,22 @@ def _slack_left(learner: Forgetron, size: int) -> bool:
 
 
 def _all_features_used(learner: Featured, size: int) -> bool:
-    return bool(size == learner.f.coef.shape[1])
+    if isinstance(learner.map, Nystroem):
+        _check_nystroem(learner.map)
+        _need(learner.map.count[READY], "its map has no matrix")
+    return bool(size == learner.f.coef.shape[1]) and _order_exists(learner.map)
+
+
+def _order_exists(map: Any) -> bool:
+    """The places that Fastfood's features are taken from."""
+    return not isinstance(map, Structured) or bool(((map.order >= 0) & (map.order < map.order.shape[2])).all())
+
+
+def _halves_agree(learner: DualSGD, size: int) -> bool:
+    """The linear half shares scale and rounds with the kernel half, and counts nothing of its own."""
+    f, g = learner.f, learner.g
+    counts = np.array_equal(g.count, [g.coef.shape[1], 0, 0, 0])
+    return bool(counts and np.array_equal(f.lazy, g.lazy)) and _order_exists(learner.map)
 
 
 def _stage_agrees(learner: NOGD, size: int) -> bool:
@@ -575,6 +632,7 @@ RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
     BSGDMerging: _squares_finite,
+    DualSGD: _halves_agree,
     Featured: _all_features_used,
     Forgetron: _slack_left,
     NOGD: _stage_agrees,
