@@ -31,6 +31,7 @@ ONE_PER_LEARNER = (
     "fogd-fastfood-regression",
     "mapped-nystroem-binary",
     "nogd-late-multiclass",
+    "skegd-average-multiclass",
     "budget-perceptron-multiclass",
     "forgetron-greedy-multiclass",
     "projectron++-both-binary",

@@ -47,7 +47,7 @@ from .estimators.features import (
     NOGDRegressor,
 )
 from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
-from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
+from .estimators.transformers import IncrementalSketch, OnlineNystroem, RandomFourierFeatures
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
@@ -70,6 +70,7 @@ __all__ = [
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
+    "IncrementalSketch",
     "KernelOGDClassifier",
     "KernelOGDRegressor",
     "KernelPassiveAggressiveClassifier",

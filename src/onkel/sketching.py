@@ -91,6 +91,9 @@ def tally(sketch, map, rows, t, i, sign, seed):
         for b in range(blocks):
             c, s = spot(seed, j, b, blocks, size)
             v[c] += s * k[j]
+    for b in range(blocks):  # v has the point itself, which both products below would count
+        c, s = spot(seed, i, b, blocks, size)
+        v[c] -= s * k[i] / 2
     compare(map, rows, t)
     for b in range(blocks):
         c, s = spot(seed, i, b, blocks, size)
@@ -98,9 +101,6 @@ def tally(sketch, map, rows, t, i, sign, seed):
         for e in range(size):
             sketch.pp[c, e] += factor * v[e]
             sketch.pp[e, c] += factor * v[e]
-        for other in range(blocks):  # v has the point itself, which counts once
-            e, s = spot(seed, i, other, blocks, size)
-            sketch.pp[c, e] -= factor * s * k[i]
         for j in range(sketch.pm.shape[1]):
             sketch.pm[c, j] += factor * np.sqrt(blocks) * map.scratch.k[j]
 
@@ -147,6 +147,13 @@ def process(sketch, map, rows, t, position, seed):
     tally(sketch, map, rows, t, i, 1.0, seed)
 
 
+@jit
+def process_some(sketch, map, rows, first, last, step, seen, seed):
+    """Rows first, first + step, ... before `last` join the sample; the batch begins at number `seen` of the stream."""
+    for t in range(first, last, step):
+        process(sketch, map, rows, t, seen + t, seed)
+
+
 def choose_landmarks(map, pool, key):
     """A random choice of the pool's points fills the map; returns their numbers."""
     n = pool.count[SIZE]
@@ -159,8 +166,20 @@ def choose_landmarks(map, pool, key):
     return chosen
 
 
-def features_of(sketch, rank, dtype, key=None):
-    """Q, (landmarks, rank); with a key, by a random search for the eigenvectors."""
+def seed_of(key):
+    """What the rows of S are hashed with."""
+    return key_of(key, SIGNS)
+
+
+def found(sketch, map, rows, key):
+    """Landmarks and sketches of the buffer; returns the landmarks' numbers in it."""
+    chosen = choose_landmarks(map, sketch, key)
+    gather(sketch, map, rows, seed_of(key))
+    return chosen
+
+
+def features_of(sketch, rank, dtype, key):
+    """Q, (landmarks, rank); by a random search for the eigenvectors, unless the key is None."""
     if not (np.isfinite(sketch.pp).all() and np.isfinite(sketch.pm).all()):
         raise OverflowError("the sketches have overflowed")
     size, probes = len(sketch.pp), None
@@ -196,14 +215,13 @@ def carried(carry, map, old, new, k):
     return at_many_points(K @ old, K @ new)
 
 
-def begin(learner, rows, t, rank, init, key, random):
+def begin(learner, rows, t, rank, init, key, probe):
     """From the kernel model to the first features, before example t is learnt."""
     sketch, map, dtype = learner.sketch, learner.map, learner.map.points.dtype
     compare(sketch, rows, t)
     k = sketch.scratch.k[: sketch.count[SIZE]].astype(float)
-    chosen = choose_landmarks(map, sketch, key)
-    gather(sketch, map, rows, key_of(key, SIGNS))
-    Q = features_of(sketch, rank, dtype, key if random else None)
+    chosen = found(sketch, map, rows, key)
+    Q = features_of(sketch, rank, dtype, probe)
     if init == "paper":
         change = at_one_point(k, Q.T @ k[chosen])
     else:
@@ -212,13 +230,13 @@ def begin(learner, rows, t, rank, init, key, random):
     move(learner, Q, change)
 
 
-def renew(learner, rows, t, rank, carry, key, random):
+def renew(learner, rows, t, rank, carry, key, probe):
     """Example t joins the sample, before it is learnt; new features."""
     sketch, map, f = learner.sketch, learner.map, learner.f
-    process(sketch, map, rows, t, f.count[SEEN], key_of(key, SIGNS))
+    process(sketch, map, rows, t, f.count[SEEN], seed_of(key))
     k = map.scratch.k[: map.count[SIZE]].astype(float)
     old = matrix_of(map).T.astype(float)
-    Q = features_of(sketch, rank, map.points.dtype, key if random else None)
+    Q = features_of(sketch, rank, map.points.dtype, probe)
     move(learner, Q, carried(carry, map, old, Q, k))
 
 

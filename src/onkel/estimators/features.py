@@ -54,7 +54,7 @@ class LinearRule(OnlineEstimator):
         raise NotImplementedError
 
 
-def _named(shapes: dict[str, Any]) -> dict[str, Any]:
+def named(shapes: dict[str, Any]) -> dict[str, Any]:
     """The shapes of a map's arrays, under the names that a learner has for them."""
     return {f"map.{name}": shape for name, shape in shapes.items()}
 
@@ -87,7 +87,7 @@ class _FOGD(LinearRule, _RandomFeatures):
         return Featured(self._blank(s, capacity), s.task, loss_of(self), self._rule(), f)
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        return {**_named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, self._map_slots(s, capacity))}
+        return {**named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, self._map_slots(s, capacity))}
 
     def _most(self) -> int:
         return self._map_size()
@@ -170,7 +170,7 @@ class _NOGD(TwoStages, NystroemMap, KernelUser):
         return NOGD(self._blank(s, capacity), s.task, loss_of(self), self._rule(), moment, f)
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        return {**_named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, slots(capacity, s.dtype))}
+        return {**named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, slots(capacity, s.dtype))}
 
     def _most(self) -> int:
         return self._map_size()
@@ -256,7 +256,7 @@ class _DualSGD(KernelEstimator, _RandomFeatures):
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
         n = self._map_size()
         weights = {"g.coef": (s.outputs, fourier_slots(n))}
-        return {**super()._shapes(s, capacity), **_named(self._map_shapes(s, n)), **weights}
+        return {**super()._shapes(s, capacity), **named(self._map_shapes(s, n)), **weights}
 
     def _most(self) -> int:
         return int(self.budget)
@@ -371,7 +371,7 @@ class _FeatureMap(LinearRule):
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
         inner = self._inner()
         coef = (s.outputs, inner._map_slots(s, capacity))
-        return {**_named(inner._map_shapes(s, capacity)), "f.coef": coef}
+        return {**named(inner._map_shapes(s, capacity)), "f.coef": coef}
 
     def _most(self) -> int:
         return int(self._inner()._map_size())

@@ -24,6 +24,7 @@ class SkeGD(NamedTuple):
     loss: Loss
     rule: Rule
     period: int  # rho
+    budget: int  # size of the buffer
     clock: np.ndarray  # (1,) rounds since the features are what they are
     f: Linear
 
@@ -36,7 +37,7 @@ def _(self, rows, t, start, stop, scores):
 
 @step.register(SkeGD)
 def _(self, rows, t, y, weight, scores):
-    map, sketch, task, loss, rule, period, clock, f = self
+    map, sketch, task, loss, rule, period, _, clock, f = self
     ready = map.count[READY]
     if clock[0] >= period if ready else complete(sketch):
         f.count[PAUSE] = INTERLUDE
