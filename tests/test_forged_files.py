@@ -217,6 +217,7 @@ def test_foreign_files(refuses, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ documents that do not fit, correctly signed
 KERNEL = {"kind": 1, "gamma": 0.5, "coef0": 0.0, "degree": 1}
 WRONG = {
+    "notes": {"its notes are no table": [[], "a", 3, True]},
     "format": {
         "Upgrade onkel": [2, 10**9],
         "its format has no valid number": [0, -1, "1", 1.0, True, None, [], 2**63],
@@ -368,7 +369,7 @@ MAPS = {
     ],
     "map must be": [3, "RandomFourierFeatures", True],
     "a parameter is no number": [[], {}, {"map": "OnlineNystroem"}],
-    "(arrays are missing|not the shape)": [None],
+    "its kernel is not that of its parameters": [None],
 }
 INNER = {
     "rank": {"OnlineNystroem: rank must be": [0, 1.5, "6"], "rank must be at most 13": [14], "not the shape": [9]},
@@ -381,7 +382,8 @@ INNER = {
         "its landmarks are not valid": [
             {"points": rows} for rows in ([], [[]], 3, [3], [[0.0], [0.0, 1.0]], [["a"]], [[None]], [[0.0, True]])
         ],
-        "(not the shape|rank must be at most)": [{"points": [[0.0] * 7]}, {"points": [[0.0] * 7] * 20}],
+        "rank must be at most": [{"points": [[0.0] * 7]}],
+        "its capacity is not valid": [{"points": [[0.0] * 7] * 20}],
         "its feature map is not valid": [
             {"map": "RandomFourierFeatures", "parameters": onkel.RandomFourierFeatures().get_params()}
         ],
@@ -406,7 +408,8 @@ def test_feature_maps_that_do_not_fit(refuses, load):
     for huge in ({"n_components": 2**40}, {"n_components": 2**62, "features": "fastfood"}):
         inner = {**onkel.RandomFourierFeatures(gamma=0.15).get_params(), **huge}
         document["parameters"]["map"] = {"map": "RandomFourierFeatures", "parameters": inner}
-        assert refuses(sign(document, held), "arrays are missing")
+        assert refuses(sign(document, held), "its capacity is not valid|arrays are missing")
+        assert refuses(sign({**document, "capacity": huge["n_components"]}, held), "arrays are missing")
     document["parameters"]["map"] = {**right, "parameters": {**right["parameters"], "landmarks": ROWS}}
     assert load(sign(document, held)).n_seen_ == HALF  # it says what a new fit would do, not what was learnt
 

@@ -48,7 +48,8 @@ from .estimators.features import (
 )
 from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
 from .estimators.transformers import IncrementalSketch, OnlineNystroem, RandomFourierFeatures
-from .io import ModelFileError, load, save
+from .evaluation.runs import progressive
+from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
 
@@ -59,6 +60,7 @@ __all__ = [
     "BPARegressor",
     "BSGDClassifier",
     "BSGDRegressor",
+    "Batch",
     "BudgetPerceptronClassifier",
     "DUOLClassifier",
     "DualSGDClassifier",
@@ -99,8 +101,12 @@ __all__ = [
     "SkeGDRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "Stream",
+    "StreamError",
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "open_stream",
+    "progressive",
     "save",
 ]

@@ -1,6 +1,7 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -108,6 +109,7 @@ class OnlineEstimator(RowReader):
     shuffle: bool = False
 
     _numeric: ClassVar[bool] = False
+    _grows: ClassVar[bool] = False  # whether its capacity begins below `_most`
 
     # What a learner's own class says.
 
@@ -164,16 +166,36 @@ class OnlineEstimator(RowReader):
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None) -> np.ndarray:
         """Learn a batch; returns the scores before each update. Whatever goes wrong leaves the estimator as it was."""
         with self._all_or_nothing():
-            X, y = self._validate(X, y, first)
-            targets = self._targets(y, first, classes)
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if first:
-                self._start(X, targets)
-            elif self._parameters() != self._made_with:
-                self._rebuild()
-            if X.shape[1] > self._setting.d:
-                self._widen(X.shape[1])
-            return self._run(_rows(X), targets, weights)
+            return self._run(*self._admit(X, y, sample_weight, first=first, classes=classes))
+
+    def _pieces(self, X: Any, y: Any, ends: list[int]) -> Iterator[np.ndarray]:
+        """Learn a further batch, checked once, up to each of `ends` in turn, and give the scores."""
+        with self._all_or_nothing():
+            rows, targets, weights = self._admit(X, y, None, first=False)
+        for start, end in itertools.pairwise([0, *ends]):
+            with self._all_or_nothing():
+                scores = self._run(part(rows, start, end), targets[start:end], weights[start:end])
+            yield _narrow(scores)
+
+    def _begin(self, X: Any, y: Any, classes: Any = None) -> None:
+        """Settle all that a first batch settles, and learn none of it: however it is then cut, the result is one."""
+        with self._all_or_nothing():
+            self._admit(X, y, None, first=True, classes=classes)
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, targets and weights of a batch in the form that compiled code takes, and a learner that fits them."""
+        X, y = self._validate(X, y, first)
+        targets = self._targets(y, first, classes)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if first:
+            self._start(X, targets)
+        elif self._parameters() != self._made_with:
+            self._rebuild()
+        if X.shape[1] > self._setting.d:
+            self._widen(X.shape[1])
+        return _rows(X), targets, weights
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
@@ -460,6 +482,13 @@ def _rows(X: Any) -> Any:
     if sp.issparse(X):
         return Sparse(X.data, X.indices, X.indptr)
     return Dense(X)
+
+
+def part(rows: Any, start: int, stop: int) -> Any:
+    """Some of the rows, as a view."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[start : stop + 1])
+    return Dense(rows.values[start:stop])
 
 
 def _canonical(X: Any) -> Any:

@@ -423,7 +423,7 @@ class FeatureMapRegressor(OnlineRegressor, _FeatureMap):
 
     map: Any = None
     loss: str = "squared"
-    rule: str = "gradient"
+    rule: str = "pa1"
     eta: float = 0.1
     schedule: str = "constant"
     reg: float = 0.0

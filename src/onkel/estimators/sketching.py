@@ -25,6 +25,7 @@ class _SkeGD(TwoStages, SketchedMap, KernelUser):
     stream_length: Any
     init: Any
     carry: Any
+    _grows: ClassVar[bool] = True
 
     def _sizes(self) -> tuple[int, int, int, int]:
         """Budget, sketch size, sample size and rank: by default the paper's parts of the budget."""

@@ -5,6 +5,7 @@ then parameters, digest and numbers before compiled code, which does not look wh
 """
 
 import contextlib
+import glob
 import hashlib
 import json
 import math
@@ -65,7 +66,7 @@ WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with 
 MATRICES = ("gram.", "P")  # names of symmetric matrices, a row for every point, begin so
 ENTRIES = (
     "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
-    "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support",
+    "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support", "notes",
 )  # fmt: skip
 
 
@@ -89,18 +90,30 @@ def _need(condition: Any, reason: str) -> None:
         raise _FlawError(reason)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+class Contents(NamedTuple):
+    """A model, and all that its file says of it but the arrays."""
+
+    model: Any
+    document: dict[str, Any]
+
+
+def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
     """Write a fitted estimator to a file from which `load` resumes bit for bit.
 
-    A file already there is replaced as a whole or, when anything fails, not at all.
+    A file already there is replaced as a whole or, when anything fails, not at all. `notes`, fit for JSON, are kept
+    with the model, such as the position in a stream: onkel.io.read_model gives them back as document["notes"].
     """
     name = type(model).__name__
+    try:
+        _text(notes)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The notes are not fit for JSON: {error}.") from error
     if type(model) is not ESTIMATORS.get(name):
         raise TypeError(f"onkel.save takes an estimator of onkel, not {name}; from a Pipeline, save the step itself.")
     model._fitted()
     target = _target(path)
     try:
-        document = _describe(model)
+        document = {**_describe(model), "notes": notes}
         _, made, _ = _assemble(document, (type(model._setting.kernel),))  # nothing is written that could not be read
         _check_state(model._learner, made._most())
     except _FlawError as flaw:
@@ -121,6 +134,11 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Any:
 
     Raises ModelFileError, a ValueError, for whatever is no sound model file. Runs nothing that is in the file.
     """
+    return read_model(path, kernels=kernels).model
+
+
+def read_model(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Contents:
+    """The same estimator, and the document of its file: class, parameters, counters, notes."""
     name = os.fsdecode(path)
     if not stat.S_ISREG(os.stat(name).st_mode):
         raise ModelFileError(f"{name} cannot be loaded: it is not a regular file. Pass the path of a model file.")
@@ -154,7 +172,7 @@ def _describe(model: Any) -> dict[str, Any]:
         setting.outputs, [setting.task.kind, setting.task.epsilon], setting.dtype, setting.key,
         model._capacity(), model.n_seen_, getattr(model, "n_support_", 0),
     )  # fmt: skip
-    return dict(zip(ENTRIES, values, strict=True))
+    return dict(zip(ENTRIES[:-1], values, strict=True))
 
 
 def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, Any, Setting]:
@@ -165,6 +183,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     if cls is None:
         raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
     _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
+    _need(document["notes"] is None or isinstance(document["notes"], dict), "its notes are no table")
     _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
     values = {key: _value(value, kinds) for key, value in given.items()}
     _need(changed.keys() <= cls(**values)._parameters().keys(), f"its parameters are not those of {name}")
@@ -186,7 +205,9 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
-    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
+    capacity, most = document["capacity"], made._most()
+    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and made._grows))
+    _need(fits, "its capacity is not valid")  # only stored points grow in number
     return model, made, setting
 
 
@@ -370,7 +391,7 @@ def _target(path: str | os.PathLike[str]) -> str:
 
 
 def _write(path: str, data: bytes) -> None:
-    temporary = os.path.join(os.path.dirname(path), f".onkel-{secrets.token_hex(8)}.tmp")
+    temporary = _temporary(path, secrets.token_hex(8))
     try:
         with open(temporary, "xb") as file:
             file.write(data)
@@ -385,7 +406,19 @@ def _write(path: str, data: bytes) -> None:
         raise
 
 
-def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
+def tidy(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of this file left behind that were killed while they wrote; none may be at work."""
+    for left in glob.glob(_temporary(glob.escape(_target(path)), "*")):
+        with contextlib.suppress(OSError):
+            os.unlink(left)
+
+
+def _temporary(path: str, token: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[-200:]}-{token}.tmp")
+
+
+def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Contents:
     layout, document = _header(file)
     digest = document.pop("digest", None)
     model, made, setting = _assemble(document, kinds)
@@ -402,7 +435,7 @@ def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
     model._learner = learner
     counters = document["n_seen"], document["n_support"]
     _need(counters == (model.n_seen_, getattr(model, "n_support_", 0)), "its counters do not match")
-    return model
+    return Contents(model, document)
 
 
 def _header(file: BinaryIO) -> tuple[dict[str, _Array], dict[str, Any]]:
