@@ -249,11 +249,9 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         ref.skegd,
         {"budget": BUDGET, "sample_size": 7, "rank": 5, "update_every": 9, "reg": 0.01},
         {
-            "": {},
+            "": {"init": "paper", "carry": "paper"},
             "average": {
                 "average": True,
-                "init": "least_squares",
-                "carry": "least_squares",
                 "update_every": 0.1,
                 "stream_length": 83,
             },

@@ -463,8 +463,9 @@ def test_budgets_of_whole_panels(case):
     """Budgets that fill the first arrays exactly, or just miss to: the dictionary grows past them in time."""
     n = 400 if COMPILED else 150
     X, y = rows_of(case, n)
+    more = {"max_processed": 130} if "max_processed" in case.params else {}
     for budget in (127, 128, 129) if COMPILED else (128,):
-        model, pieces = case.make(budget=budget, gamma=3.0), case.make(budget=budget, gamma=3.0)
+        model, pieces = (case.make(budget=budget, gamma=3.0, **more) for _ in range(2))
         scores = model.learn(X, y, **case.first)
         assert stored(model) <= budget
         assert np.isfinite(scores).all()

@@ -325,7 +325,9 @@ def test_labels_that_turn_in_blocks():
             rows, labels = repeat_blocks(X, y, 500, 10, random_state=seed)
             common = {"sigma": sigma, "eta": eta, "random_state": seed}
             rivals = (
-                onkel.SkeGDClassifier(budget=100, update_every=theta, stream_length=5000, **common),
+                onkel.SkeGDClassifier(
+                    budget=100, update_every=theta, stream_length=5000, init="paper", carry="paper", **common
+                ),
                 onkel.NOGDClassifier(budget=100, rank=10, **common),
                 onkel.FOGDClassifier(n_components=400, **common),
             )

@@ -282,7 +282,7 @@ class OnlineEstimator(RowReader):
                     self._interlude(rows, start)
                 except (OverflowError, np.linalg.LinAlgError) as error:
                     raise _overflow(start, start) from error
-            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
+            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._stretch(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
@@ -294,6 +294,10 @@ class OnlineEstimator(RowReader):
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
         return max(1, WORK // self._work(learner))
+
+    def _stretch(self, learner: Any) -> int:
+        """Rows to learn in one turn: a learner that looks ahead may want fewer."""
+        return self._turn(learner)
 
     def _saved(self) -> dict[str, np.ndarray]:
         """Copies of all that a batch may change."""

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .._panels import panel_shape, slots
-from ..expansion import SIZE
+from ..expansion import SIZE, UNLIMITED
 from ..learners.skegd import SkeGD
 from ..linear import with_own_scratch
 from ..nystroem import RANK, matrix_of
@@ -100,6 +100,11 @@ class _SkeGD(TwoStages, SketchedMap, KernelUser):
         pool, rank = self._landmarks(), learner.map.count[RANK]
         return int(pool.count[SIZE] + 16) * int(pool.points.shape[1] + 16 + rank)
 
+    def _stretch(self, learner: Any) -> int:
+        """Up to the round that renews the features: those of later rows would be worked out in vain."""
+        left = max(0, learner.period - int(learner.clock[0])) if self.switched_ else UNLIMITED
+        return min(self._turn(learner), left + 1)
+
     def _reader(self, d: int) -> Any:
         learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
         return learner._replace(map=own_scratch(learner.map), f=with_own_scratch(learner.f))
@@ -132,8 +137,8 @@ class SkeGDClassifier(OnlineClassifier, _SkeGD):
     rank: int | None = None
     update_every: float = 100
     stream_length: int | None = None
-    init: str = "paper"
-    carry: str = "paper"
+    init: str = "least_squares"
+    carry: str = "least_squares"
     svd: str = "exact"
     max_processed: int | None = None
     loss: str = "hinge"
@@ -155,8 +160,8 @@ class SkeGDRegressor(OnlineRegressor, _SkeGD):
     rank: int | None = None
     update_every: float = 100
     stream_length: int | None = None
-    init: str = "paper"
-    carry: str = "paper"
+    init: str = "least_squares"
+    carry: str = "least_squares"
     svd: str = "exact"
     max_processed: int | None = None
     loss: str = "squared"
@@ -166,3 +171,4 @@ class SkeGDRegressor(OnlineRegressor, _SkeGD):
     epsilon: float = 0.1
     average: bool = False
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES}
+    _slow: ClassVar[bool] = True

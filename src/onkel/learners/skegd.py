@@ -31,7 +31,7 @@ class SkeGD(NamedTuple):
 
 @look.register(SkeGD)
 def _(self, rows, t, start, stop, scores):
-    present(self.sketch, self.map, self.f, rows, t, t, t + 1)  # features ahead would be outdated ones
+    present(self.sketch, self.map, self.f, rows, t, start, stop)
     predict(self.f, scores, t)
 
 
