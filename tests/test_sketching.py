@@ -21,7 +21,7 @@ from onkel.expansion import SIZE
 from onkel.nystroem import landmarks_of
 
 GAUSSIAN = ref.rbf(0.15)
-LONG = 3000 if COMPILED else 60
+LONG = 3000 if COMPILED else 240
 together = pytest.mark.xdist_group("SkeGD")
 
 
