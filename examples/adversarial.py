@@ -51,7 +51,7 @@ def race(X, y, sigma, title, shown, repeats):
             for learner, model in learners(sigma, eta, seed, len(labels)).items():
                 wrong.setdefault((learner, eta), []).append(mistakes(model, rows, labels))
         if hasattr(onkel, "ProsNKonsClassifier"):  # a Newton learner, which has no step size
-            model = onkel.ProsNKonsClassifier(sigma=sigma, random_state=seed)
+            model = onkel.ProsNKonsClassifier(loss="hinge", alpha=1.0, sigma=sigma, random_state=seed)
             wrong.setdefault(("PROS-N-KONS", None), []).append(mistakes(model, rows, labels))
     wrong = {key: np.array(rows) for key, rows in wrong.items()}
     print(f"\n{title}, sigma = {sigma:.2f}: % mistakes, {repeats} repetitions")

@@ -293,7 +293,6 @@ def test_a_failed_renewal_is_undone(monkeypatch):
 @pytest.mark.parametrize(
     ("params", "words"),
     [
-        ({"sketch_size": 21}, "sketch_size must be at most budget"),
         ({"sample_size": 21}, "sample_size must be at most budget"),
         ({"rank": 4}, "rank must be at most 3"),
         ({"sketch_size": 3}, "blocks must be at most sketch_size"),

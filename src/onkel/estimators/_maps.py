@@ -163,15 +163,14 @@ class SketchedMap(LandmarkMap):
         raise NotImplementedError
 
     def _rooms(self, capacity: int) -> tuple[int, int, int, int]:
-        """The same, none beyond the capacity."""
-        B, size, sample, rank = (min(n, capacity) for n in self._sizes())
+        """The same, where there is room for the buffer; else none beyond the capacity."""
+        B, size, sample, rank = self._sizes() if capacity >= self.budget else (min(n, capacity) for n in self._sizes())
         return B, size, sample, rank
 
     def _check(self) -> None:
         super()._check()
         B, size, sample, rank = self._sizes()
         for name, value, most, limit in (
-            ("sketch_size", size, B, "budget"),
             ("sample_size", sample, B, "budget"),
             ("rank", rank, size, "sketch_size"),
             ("blocks", self.blocks, size, "sketch_size"),

@@ -105,7 +105,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         "Most eigenvectors kept (paper: k); None for a fifth of the budget, or in SkeGD for a tenth.",
         whole(1),
     ),
-    "sketch_size": ("Columns of the random sketch, at most budget (paper: s_p); None for 3/4 of the budget.", whole(1)),
+    "sketch_size": ("Columns of the random sketch (paper: s_p); None for 3/4 of the budget.", whole(1)),
     "sample_size": (
         "Points of the buffer that the features are made of (paper: s_m); None for a fifth of sketch_size.",
         whole(1),
