@@ -243,6 +243,21 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         {"budget": BUDGET, "rank": 5, "reg": 0.01},
         {"": {}, "late": {"switch": "next_loss", "rank": BUDGET, "schedule": "invsqrt", "average": True}},
     ),
+    (
+        "skegd",
+        "SkeGD",
+        ref.skegd,
+        {"budget": BUDGET, "sample_size": 7, "rank": 5, "update_every": 9, "reg": 0.01},
+        {
+            "": {"init": "paper", "carry": "paper"},
+            "average": {
+                "average": True,
+                "update_every": 0.1,
+                "stream_length": 83,
+            },
+            "bounded": {"max_processed": BUDGET + 2, "carry": "keep", "svd": "randomized", "rank": 3},
+        },
+    ),
     ("stoptron", "Stoptron", ref.stoptron, {"budget": BUDGET}, {"": {}}),
     ("rbp", "RBP", ref.rbp, {"budget": BUDGET}, {"": {}}),
     (

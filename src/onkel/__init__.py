@@ -47,7 +47,8 @@ from .estimators.features import (
     NOGDClassifier,
     NOGDRegressor,
 )
-from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
+from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
+from .estimators.transformers import IncrementalSketch, OnlineNystroem, RandomFourierFeatures
 from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
@@ -70,6 +71,7 @@ __all__ = [
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
+    "IncrementalSketch",
     "KernelOGDClassifier",
     "KernelOGDRegressor",
     "KernelPassiveAggressiveClassifier",
@@ -94,6 +96,8 @@ __all__ = [
     "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
+    "SkeGDClassifier",
+    "SkeGDRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
     "Stream",

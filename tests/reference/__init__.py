@@ -14,6 +14,7 @@ from .perceptrons import (
     rbp,
     stoptron,
 )
+from .sketching import skegd
 
 __all__ = [
     "Draw",
@@ -48,6 +49,7 @@ __all__ = [
     "rbf",
     "rbp",
     "sigmoid",
+    "skegd",
     "spa",
     "stoptron",
 ]

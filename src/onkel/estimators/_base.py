@@ -85,6 +85,7 @@ class KernelUser(KernelParameters, OnlineEstimator):
 
 @estimator
 class KernelEstimator(KernelUser):
+    _grows: ClassVar[bool] = True
     _appends: ClassVar[bool] = False  # whether stored points never change
 
     def _most(self) -> int:

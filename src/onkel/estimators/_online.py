@@ -116,6 +116,7 @@ class OnlineEstimator(RowReader):
     shuffle: bool = False
 
     _numeric: ClassVar[bool] = False
+    _grows: ClassVar[bool] = False  # whether its capacity begins below `_most`
 
     # What a learner's own class says.
 
@@ -148,7 +149,7 @@ class OnlineEstimator(RowReader):
         raise NotImplementedError
 
     def _interlude(self, rows: Any, t: int) -> None:
-        """What a learner waits for that paused before it learns example t."""
+        """What a learner waits for that paused before it learns example t; OverflowError if its numbers overflow."""
         raise NotImplementedError
 
     def _widened(self, learner: Any, d: int) -> Any:
@@ -276,6 +277,9 @@ class OnlineEstimator(RowReader):
         except Exception:
             past.restore(self)
             raise
+        finally:  # Ctrl-C may have come before an interlude: the next example asks for it again
+            if self._learner.f.count[PAUSE] == INTERLUDE:
+                self._learner.f.count[PAUSE] = 0
         if self._learner is past.learner and len(targets) <= SMALL:
             past.add(rows, targets, weights)
             self._past = past
@@ -290,8 +294,11 @@ class OnlineEstimator(RowReader):
             if pause == ROOM:
                 self._make_room()
             elif pause == INTERLUDE:
-                self._interlude(rows, start)
-            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
+                try:
+                    self._interlude(rows, start)
+                except (OverflowError, np.linalg.LinAlgError) as error:
+                    raise overflow(start, start) from error
+            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._stretch(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
@@ -308,6 +315,10 @@ class OnlineEstimator(RowReader):
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
         return max(1, WORK // self._work(learner))
+
+    def _stretch(self, learner: Any) -> int:
+        """Rows to learn in one turn: a learner that looks ahead may want fewer."""
+        return self._turn(learner)
 
     def _saved(self) -> dict[str, np.ndarray]:
         """Copies of all that a batch may change."""

@@ -101,7 +101,41 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
     ),
     "moved": ("Support vectors that become features at once when the budget is full (paper: k).", whole(1)),
-    "rank": ("Most eigenvectors kept (paper: k); None for a fifth of the budget.", whole(1)),
+    "rank": (
+        "Most eigenvectors kept (paper: k); None for a fifth of the budget, or in SkeGD for a tenth.",
+        whole(1),
+    ),
+    "sketch_size": ("Columns of the random sketch (paper: s_p); None for 3/4 of the budget.", whole(1)),
+    "sample_size": (
+        "Points of the buffer that the features are made of (paper: s_m); None for a fifth of sketch_size.",
+        whole(1),
+    ),
+    "blocks": ("Entries in a row of the random sketch, at most sketch_size (paper: d).", whole(1)),
+    "update_every": (
+        "Rounds between two renewals of the features (paper: rho), or the part that this is of stream_length beyond "
+        "the budget (paper: theta).",
+        Check(
+            "a whole number of at least 1, or a number between 0 and 1",
+            lambda x: whole(1).passes(x) or real(0, 1, over=True, under=True).passes(x),
+        ),
+    ),
+    "stream_length": ("How many examples are expected (paper: T), for an update_every below 1.", whole(1)),
+    "init": (
+        "The first weights on features: such that the score of the example at hand stays, or those of the whole buffer "
+        "do, as nearly as they can.",
+        one_of("paper", "least_squares"),
+    ),
+    "carry": (
+        "The weights on renewed features: such that the score of the example at hand stays; the same numbers; or such "
+        "that the scores of the landmarks stay, as nearly as they can.",
+        one_of("paper", "keep", "least_squares"),
+    ),
+    "svd": ("How the eigenvectors are found.", one_of("exact", "randomized")),
+    "max_processed": (
+        "Most points kept of those that the sketches are of, at least budget; then the oldest leaves. None for all: "
+        "a further one with every renewal.",
+        whole(1),
+    ),
     "switch": (
         "When features take over: after the example that fills the budget, or at the next one that has a loss.",
         one_of("full", "next_loss"),
@@ -155,7 +189,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
 # What `set_params` may change between two batches: they steer updates to come and shape nothing that is kept.
 STEERING = {
     "eta", "reg", "C", "epsilon", "nu", "adaptive", "clip_tube", "rho", "threshold", "margin", "tolerance", "cap",
-    "sampling", "search", "alpha", "beta", "G", "moved",
+    "sampling", "search", "alpha", "beta", "G", "moved", "update_every", "stream_length", "carry", "svd",
 }  # fmt: skip
 
 

@@ -26,8 +26,7 @@ import safetensors.numpy
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
 from .._version import __version__
-from ..estimators import budget, exact, features, transformers
-from ..estimators._base import KernelEstimator
+from ..estimators import budget, exact, features, sketching, transformers
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import described, validate
 from ..estimators._transformer import FeatureTransformer
@@ -40,9 +39,11 @@ from ..learners.dual_sgd import DualSGD
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
 from ..learners.nogd import FULL, NOGD
+from ..learners.skegd import SkeGD
 from ..linear import Linear
 from ..nystroem import READY, Nystroem
 from ..outputs import BINARY
+from ..sketching import Sketch
 from ..state import arrays
 
 FORMAT = 1
@@ -57,7 +58,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
-    for module in (exact, budget, features)
+    for module in (exact, budget, features, sketching)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
@@ -206,8 +207,8 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
     capacity, most = document["capacity"], made._most()
-    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and isinstance(made, KernelEstimator)))
-    _need(fits, "its capacity is not valid")  # only dictionaries grow
+    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and made._grows))
+    _need(fits, "its capacity is not valid")  # only stored points grow in number
     return model, made, setting
 
 
@@ -590,7 +591,7 @@ def _check_nystroem(map: Nystroem) -> None:
     _check_points(map)
 
 
-def _check_points(f: Expansion | Nystroem) -> None:
+def _check_points(f: Expansion | Nystroem | Sketch) -> None:
     """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
     capacity, d = len(f.born), f.points.shape[1]
     beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
@@ -657,6 +658,24 @@ def _stage_agrees(learner: NOGD, size: int) -> bool:
     return bool(right_stage and size == width and ((stored >= 0) & (stored < f.count[SEEN])).all())
 
 
+def _sketches_agree(learner: SkeGD, size: int) -> bool:
+    """The features of a stage fill the slots in use; the sketches are of as many points as were counted."""
+    map, sketch, f, clock = learner.map, learner.sketch, learner.f, int(learner.clock[0])
+    _check_nystroem(map)
+    landmarks, rank, ready = map.count.tolist()
+    points, *unused, processed = sketch.count.tolist()
+    capacity, fits = len(sketch.born), 0 <= points <= len(sketch.born)
+    _need(fits and not any(unused) and capacity >= learner.budget, "it has more points than room for them")
+    stored = sketch.born[:points]
+    _need(((stored >= 0) & (stored < f.count[SEEN])).all(), "its points are not from its stream")
+    _check_points(sketch)
+    if ready:
+        right_stage = landmarks == len(map.born) and learner.budget <= points == min(processed, sketch.most)
+        return bool(right_stage and clock >= 0 and size == padded(max(rank, 1)))
+    blank = landmarks == processed == clock == 0 and not sketch.pp.any() and not sketch.pm.any()
+    return bool(blank and capacity == learner.budget and size == f.coef.shape[1])
+
+
 RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
@@ -665,4 +684,5 @@ RULES: dict[type, Callable[[Any, int], bool]] = {
     Featured: _all_features_used,
     Forgetron: _slack_left,
     NOGD: _stage_agrees,
+    SkeGD: _sketches_agree,
 }
