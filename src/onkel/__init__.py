@@ -37,11 +37,27 @@ from .estimators.exact import (
     NORMARegressor,
 )
 from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.second_order import (
+    KORS,
+    BKonsClassifier,
+    BKonsRegressor,
+    ConKonsClassifier,
+    ConKonsRegressor,
+    KONSClassifier,
+    KONSRegressor,
+    ProsNKonsClassifier,
+    ProsNKonsRegressor,
+    SketchedKONSClassifier,
+    SketchedKONSRegressor,
+)
 from .io import ModelFileError, load, save
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "KORS",
+    "BKonsClassifier",
+    "BKonsRegressor",
     "BOGDClassifier",
     "BOGDRegressor",
     "BPAClassifier",
@@ -49,12 +65,16 @@ __all__ = [
     "BSGDClassifier",
     "BSGDRegressor",
     "BudgetPerceptronClassifier",
+    "ConKonsClassifier",
+    "ConKonsRegressor",
     "DUOLClassifier",
     "FOGDClassifier",
     "FOGDRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
+    "KONSClassifier",
+    "KONSRegressor",
     "KernelOGDClassifier",
     "KernelOGDRegressor",
     "KernelPassiveAggressiveClassifier",
@@ -73,10 +93,14 @@ __all__ = [
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
+    "ProsNKonsClassifier",
+    "ProsNKonsRegressor",
     "RBPClassifier",
     "RBPRegressor",
     "SPAClassifier",
     "SPARegressor",
+    "SketchedKONSClassifier",
+    "SketchedKONSRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
     "choose_sigma",

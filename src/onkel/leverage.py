@@ -1,0 +1,76 @@
+"""KORS, kernel online row sampling (Calandriello, Lazaric & Valko, ICML 2017): who joins the dictionary.
+
+A row is sampled with a probability of about its ridge leverage score: how much of it those before cannot explain. Times
+1 / sqrt(p) the sampled rows have about the covariance of all.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import jit
+from .expansion import SIZE, insert
+from .factor import Factor, append, back, leave, weigh
+from .kernels import itself
+from .rng import uniform
+
+
+class Leverage(NamedTuple):
+    factor: Factor  # of S K S + ridge I
+    rng: np.ndarray
+    accuracy: float
+    oversampling: float
+    floor: float  # least probability
+    force_first: bool
+
+
+@jit
+def score_of(leverage, rest):
+    """The estimate of the ridge leverage score: 1 + accuracy times rest / (ridge + rest)."""
+    total = leverage.factor.ridge + rest
+    return (1.0 + leverage.accuracy) * rest / total if total > 0.0 else 0.0
+
+
+@jit
+def admit(leverage, r, k, kxx, scale):
+    """The probability with which sqrt(scale) x is sampled if it is, else 0; k is the kernel row of x.
+
+    The random number comes first: the sum that lowers the score ends where it cannot be above that number any more.
+    """
+    factor = leverage.factor
+    if factor.size[r] == 0 and leverage.force_first:
+        return 1.0
+    draw, top = uniform(leverage.rng), leverage.oversampling * (1.0 + leverage.accuracy)
+    least = -np.inf
+    if draw >= leverage.floor:
+        if top <= draw:
+            return 0.0
+        least = draw * factor.ridge / (top - draw) / scale  # score * oversampling = draw
+    if kxx <= least:
+        return 0.0
+    weigh(factor, r, k)
+    rest = leave(factor, r, kxx, least)
+    if rest <= least:
+        return 0.0
+    return max(min(leverage.oversampling * score_of(leverage, scale * rest), 1.0), leverage.floor)
+
+
+@jit
+def join(leverage, r, slot, k, kxx, root):
+    """Add root times the row that `admit` let in, stored in `slot`."""
+    factor = leverage.factor
+    weigh(factor, r, k)
+    rest = leave(factor, r, kxx, -np.inf)
+    back(factor, r)
+    append(factor, r, slot, root, rest)
+
+
+@jit
+def sample(leverage, kernel, f, rows, t):
+    """Let KORS decide whether row t, whose kernel row is in the scratch, joins the points of f; returns whether."""
+    n, kxx = f.count[SIZE], itself(kernel, rows, t)
+    p = admit(leverage, 0, f.scratch.k, kxx, 1.0)
+    if p > 0.0:
+        join(leverage, 0, n, f.scratch.k, kxx, 1.0 / np.sqrt(p))
+        insert(f, n, kernel, rows, t, 0.0)
+    return p > 0.0
