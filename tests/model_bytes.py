@@ -28,6 +28,8 @@ ONE_PER_LEARNER = (
     "duol-binary",
     "krls-regression",
     "nogd-late-multiclass",
+    "sketched-kons-multiclass",
+    "con-kons-literal-multiclass",
     "budget-perceptron-multiclass",
     "forgetron-greedy-multiclass",
     "projectron++-both-binary",

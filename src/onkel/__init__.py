@@ -51,6 +51,7 @@ from .estimators.second_order import (
     SketchedKONSRegressor,
 )
 from .io import ModelFileError, load, save
+from .regret import ridge_regret
 
 __version__ = "0.1.0"
 
@@ -106,5 +107,6 @@ __all__ = [
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "ridge_regret",
     "save",
 ]

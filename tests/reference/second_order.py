@@ -58,14 +58,19 @@ class Sampler:
         self.kernel, self.ridge, self.accuracy = kernel, ridge, accuracy
         self.oversampling, self.force_first, self.floor = oversampling, force_first, floor
         self.points, self.scales, self.weights = [], [], []
+        self.K = np.zeros((0, 0))  # of the dictionary, unscaled
+
+    def bordered(self, x):
+        """The dictionary's Gram matrix with a row and a column for x."""
+        k = np.array([self.kernel(p, x) for p in self.points])
+        return np.block([[self.K, k[:, None]], [k, self.kernel(x, x)]])
 
     def score(self, x, scale=1.0):
         """(1 + eps) / gamma (k_xx - k' S (S K S + gamma I)^-1 S k) over the dictionary and (x, 1)."""
-        points, scales = [*self.points, x], np.array([*self.scales, scale])
-        K = np.array([[self.kernel(p, q) for q in points] for p in points]) * np.outer(scales, scales)
-        S = np.diag([*self.weights, 1.0])
+        scales, S = np.array([*self.scales, scale]), np.diag([*self.weights, 1.0])
+        K = self.bordered(x) * np.outer(scales, scales)
         k = K[:, -1]
-        inside = k @ S @ np.linalg.inv(S @ K @ S + self.ridge * np.eye(len(points))) @ S @ k
+        inside = k @ S @ np.linalg.inv(S @ K @ S + self.ridge * np.eye(len(k))) @ S @ k
         return (1 + self.accuracy) / self.ridge * (k[-1] - inside)
 
     def takes(self, x, draw, scale=1.0):
@@ -76,6 +81,7 @@ class Sampler:
             p = max(min(self.oversampling * self.score(x, scale), 1.0), self.floor)
             if u >= p:
                 return False
+        self.K = self.bordered(x)
         self.points.append(np.array(x))
         self.scales.append(scale)
         self.weights.append(p**-0.5)
@@ -129,29 +135,27 @@ def kons(
             if c > 0 and (min_probability == 1 or samplers[r].takes(at.x, draw, c**0.5)):
                 kept[r]["points"].append(here)
                 kept[r]["d"].append(c**0.5)
-                known[here] = k
                 step = pull * direction(k, here, kept[r], alpha)
             else:
                 step = pull * q
             b[:, r] -= step
         if needed:
-            known[here] = k
+            K[here, : here + 1] = K[: here + 1, here] = k
             model.insert(at.x, b[-1], at.position)
             model.coef = list(b)
 
-    known = {}  # of every stored point: its kernel values with those before, and with itself
-
-    def gram(points):
-        return np.array([[known[max(i, j)][min(i, j)] for j in points] for i in points])
+    K = np.zeros((len(X), len(X)))  # of the stored points
 
     def direction(k, here, kept, alpha):
         """Coefficients of A^-1 phi(x) on the points and x: (e - D (D K D + alpha I)^-1 D k) / alpha."""
         e = np.zeros(here + 1)
         e[here] = 1
         points, d = kept["points"], np.array(kept["d"])
-        if points:
-            M = np.outer(d, d) * gram(points) + alpha * np.eye(len(points))
-            np.subtract.at(e, points, d * np.linalg.solve(M, d * k[points]))
+        inner = K[np.ix_(points, points)]
+        if points and points[-1] == here:
+            inner[-1], inner[:, -1] = k[points], k[points]
+        M = np.outer(d, d) * inner + alpha * np.eye(len(points))
+        e[points] -= d * np.linalg.solve(M, d * k[points])
         return e / alpha
 
     return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
