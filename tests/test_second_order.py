@@ -98,6 +98,7 @@ def test_kors_is_its_twin():
     np.testing.assert_array_equal(model.sample_indices_, taken)
     assert 5 < len(taken) < len(X)
     near(model.weights_, twin.weights, 1e-10)
+    np.testing.assert_array_equal(model.components_, X[taken])
     scores = model.leverage_scores(X[:20])
     near(scores, [twin.score(x) for x in X[:20]], 1e-10)
     assert ((scores >= 0) & (scores <= 1.5)).all()

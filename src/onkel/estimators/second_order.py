@@ -9,7 +9,7 @@ from sklearn.utils.validation import _num_samples
 from .. import factor as factors
 from .. import newton as steps
 from .._panels import panel_shape, slots
-from ..expansion import SIZE, UNLIMITED, with_own_scratch
+from ..expansion import SIZE, UNLIMITED, dense_points, with_own_scratch
 from ..factor import factor, matrix_of
 from ..learners.kons import KONS
 from ..learners.kors import Kors
@@ -120,6 +120,11 @@ class KORS(_Sampling):
         """Positions of the sampled rows in the stream, counted from 0."""
         f = self._fitted()
         return np.array(f.born[: f.count[SIZE]])
+
+    @property
+    def components_(self) -> np.ndarray:
+        """The sampled rows, (n_sampled, n_features)."""
+        return np.array(dense_points(self._fitted()))
 
     @property
     def weights_(self) -> np.ndarray:
