@@ -31,6 +31,8 @@ WEIGHT_IS_A_STEP = (
 
 def inherent_failures(estimator):
     """Checks that no learner of its kind can pass, with the reason."""
+    if isinstance(estimator, (onkel.ProsNKonsClassifier, onkel.BKonsClassifier)):
+        return {}  # in so few rows they begin anew again and again, whatever the weights
     if isinstance(estimator, (onkel.KernelRLSRegressor, onkel.KORS)):  # least squares: weights are repetitions there
         return {}
     return {f"check_sample_weight_equivalence_on_{layout}_data": WEIGHT_IS_A_STEP for layout in ("dense", "sparse")}

@@ -172,6 +172,7 @@ class Embedded:
         self.w = np.zeros((outputs, 0))
         self.A = [np.zeros((0, 0)) for _ in range(outputs)]
         self.bound = clip  # of the next round
+        self.anew = False  # whether that begins with w = 0 and A = alpha I
 
     def rows(self, points, x):
         return np.array([self.kernel(p, x) for p in points])
@@ -180,7 +181,7 @@ class Embedded:
         return self.basis @ self.rows([self.points[i] for i in self.own], x)
 
     def __call__(self, x):
-        return np.clip(self.w @ self.embed(x), -self.bound, self.bound)
+        return np.clip(self.w @ self.embed(x), -self.bound, self.bound) * (not self.anew)
 
     @property
     def coef(self):
@@ -244,6 +245,8 @@ def _embedded(
     )
 
     def learn(at):
+        if model.anew:
+            model.restart()
         room = max_dictionary is None or len(model.points) < max_dictionary
         sampled = room and sampler.takes(at.x, draw)
         u = model.embed(at.x)
@@ -258,8 +261,7 @@ def _embedded(
         if wider:
             model.widen()
             model.bound = np.inf if manner == "literal" else clip
-        if manner == "restart" and (wider or (sampled and idle_restarts)):
-            model.restart()
+        model.anew = manner == "restart" and (wider or (sampled and idle_restarts))
 
     def newton_step(r, u, at, drop):
         w, A = model.w[r], model.A[r]
@@ -272,7 +274,9 @@ def _embedded(
         model.A[r] = A + c * np.outer(u, u)
         model.w[r] = w if drop else w - np.linalg.inv(model.A[r]) @ (pull * u)
 
-    return online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    result = online(learn, model, X, y, task, epsilon=epsilon, weights=weights)
+    model.anew = False  # until the next round comes, the model is the old one
+    return result
 
 
 def pros_n_kons(

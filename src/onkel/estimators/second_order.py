@@ -149,6 +149,7 @@ class _SecondOrder(KernelEstimator):
     curvature: Any
     _steering: ClassVar[set[str]] = STEERING - {"alpha"}
     _softmax: ClassVar[bool] = False  # one against the rest
+    _slow: ClassVar[bool] = True  # targets beyond the bound are out of reach
 
     def _check(self) -> None:
         if self.curvature == "hessian" and self.loss not in BENT:
@@ -212,6 +213,12 @@ class _ProsNKons(_SecondOrder, _Sampling):
 
     def _manner(self) -> int:
         return RESTART
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if tags.classifier_tags and self._manner() == RESTART:
+            tags.classifier_tags.poor_score = True  # in a short stream it begins anew again and again
+        return tags
 
     def _make(self, s: Setting, capacity: int) -> Any:
         return ProsNKons(

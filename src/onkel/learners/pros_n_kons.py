@@ -20,7 +20,7 @@ from ..losses import Loss
 from ..newton import Curve, Newton, Turn, bounded, enlarge, judge, length, move, restart, solve
 from ..outputs import Task
 from ..rows import norm_of
-from ..stream import look, step
+from ..stream import glance, look, step
 
 RESTART, CARRY, LITERAL = range(3)  # LITERAL: the text's w <- Q w, without the pending step and the bound
 CHANGES, CHANGED = range(2)
@@ -43,6 +43,14 @@ class ProsNKons(NamedTuple):
 
 @look.register(ProsNKons)
 def _(self, rows, t, start, stop, scores):
+    glance(self, rows, t, start, stop, scores)
+    if restarts(self):
+        for r in range(scores.shape[1]):
+            scores[t, r] = 0.0
+
+
+@glance.register(ProsNKons)
+def _(self, rows, t, start, stop, scores):
     predict(self.f, self.kernel, rows, t, scores)
     span, newton = self.span, self.newton
     weigh(span, 0, self.f.scratch.k)
@@ -55,6 +63,8 @@ def _(self, rows, t, start, stop, scores):
 def _(self, rows, t, y, weight, scores):
     kernel, span, newton, count = self.kernel, self.span, self.newton, self.count
     u, n, kxx = span.scratch.u, span.size[0], itself(kernel, rows, t)
+    if restarts(self):
+        restart(newton, n)
     sampled = not full(self.f) and sample(self.leverage, kernel, self.f, rows, t)
     rest = kxx - norm_of(u, 0, n)
     wider = sampled and rest > self.inside * kxx
@@ -68,8 +78,12 @@ def _(self, rows, t, y, weight, scores):
     if wider or (sampled and self.manner == RESTART and self.idle_restarts):
         count[CHANGES] += 1
         count[CHANGED] = 1
-        if self.manner == RESTART:
-            restart(newton, span.size[0])
+
+
+@jit
+def restarts(self):
+    """Whether the next round begins anew. Until it comes, the model is the old one."""
+    return self.manner == RESTART and self.count[CHANGED] == 1
 
 
 @jit
