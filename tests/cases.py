@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference as ref
+from sklearn.base import clone
 
 import onkel
 from onkel.estimators._base import KernelEstimator
@@ -19,7 +20,13 @@ BUDGET = 13
 RBF = {"kernel": "rbf", "gamma": 0.15}
 POLY = {"kernel": "poly", "gamma": 0.2, "coef0": 1.0, "degree": 2}
 LAPLACIAN = {"kernel": "laplacian", "gamma": 0.3}
-KERNELS = {"rbf": RBF, "poly": POLY, "laplacian": LAPLACIAN}  # a second one beside rbf, whichever the learner takes
+MATERN = {"kernel": "matern32", "gamma": 0.3}
+KERNELS = {
+    "rbf": RBF,
+    "poly": POLY,
+    "laplacian": LAPLACIAN,
+    "matern32": MATERN,
+}  # a second one beside rbf, whichever the learner takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,8 +45,20 @@ class Case:
         return self.name
 
     def make(self, **overrides: Any) -> Any:
-        """A fresh estimator."""
-        return self.estimator(**{**self.params, **overrides})
+        """A fresh estimator; what says how its map is drawn goes there."""
+        params = {**self.params, **overrides}
+        if "map" not in params:
+            return self.estimator(**params)
+        inner = {name: params.pop(name) for name in MAPPED if name in params}
+        if params["map"] is not None:
+            inner["grow_features"] = params.get("grow_features", False)
+            params["map"] = clone(params["map"]).set_params(**inner)
+        return self.estimator(**params)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its features may become more; landmarks that are given have as many as they have."""
+        return not isinstance(self.params.get("map"), onkel.OnlineNystroem)
 
     @property
     def outputs(self) -> int:
@@ -64,7 +83,11 @@ class Case:
         """Whether the learner has this kernel; merging is for the Gaussian one."""
         if self.params.get("maintenance") == "merging":
             return kernel == "rbf"
-        return kernel in self.estimator._choices.get("kernel", (kernel,))
+        if self.params.get("map", kernel) is None:
+            return kernel == "rbf"  # nothing takes any
+        if self.params.get("features", "plain") != "plain" and kernel == "laplacian":
+            return False
+        return kernel in self.params.get("map", self.estimator)._choices.get("kernel", (kernel,))
 
     def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
         """The twin on the same rows; `key` starts its random numbers, the estimator's are `model._setting.key`."""
@@ -99,6 +122,9 @@ def rows_of(case: Case, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
     return stream(case.task, n)
 
 
+MAPPED = ("kernel", "gamma", "sigma", "degree", "coef0")  # parameters of a map
+
+
 # ------------------------------------------------------------------ what a model shows
 def support(model: Any) -> np.ndarray:
     """Stream positions of the support vectors, sorted; none in feature space."""
@@ -116,6 +142,7 @@ REGRESSOR_LOSSES = ("squared", "half_squared", "epsilon_insensitive", "absolute"
 LOSSES = {loss: {"loss": loss} for loss in CLASSIFIER_LOSSES + REGRESSOR_LOSSES}
 LABEL_LOSSES = {loss: LOSSES[loss] for loss in CLASSIFIER_LOSSES}
 AVERAGE = {"average": {"average": True}}
+LANDMARKS = np.random.default_rng(9).normal(size=(BUDGET, D))
 
 # name; estimators without Classifier and Regressor; twin; parameters; variants (each in all the tasks whose estimator
 # has its parameters and losses).
@@ -182,6 +209,31 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
             **{variant: {"rule": variant} for variant in ("pa", "pa1", "pa2")},
             "invsqrt": {"schedule": "invsqrt", "eta": 0.5},
             "pegasos": {"schedule": "pegasos", "reg": 0.1},
+            **{kind: {"features": kind} for kind in ("orthogonal", "structured")},
+            "fastfood": {"features": "fastfood", "n_components": 70},
+        },
+    ),
+    (
+        "dual-sgd",
+        "DualSGD",
+        ref.dual_sgd,
+        {"budget": BUDGET, "moved": 4, "n_components": 37, "reg": 0.1},
+        {
+            "": {},
+            "average": {"average": True, "moved": 1},
+            "logistic": {"loss": "logistic"},
+            "squared": {"loss": "squared"},
+        },
+    ),
+    (
+        "mapped",
+        "FeatureMap",
+        ref.mapped,
+        {"reg": 0.01},
+        {
+            "rows": {"map": None, "rule": "adagrad", "average": True},
+            "fourier": {"map": onkel.RandomFourierFeatures(n_components=37, random_state=7), "rule": "pa1", "C": 0.3},
+            "nystroem": {"map": onkel.OnlineNystroem(landmarks=LANDMARKS, rank=6), "rule": "adagrad"},
         },
     ),
     (
@@ -307,6 +359,8 @@ def _twin_params(estimator: Any, twin: Callable[..., ref.Result], task: str) -> 
     """The estimator's parameters, defaults too, as far as the twin has them."""
     known, renamed = inspect.signature(twin).parameters, RENAMED.get(twin, {})
     params = {renamed.get(name, name): value for name, value in estimator.get_params().items() if name != "kernel"}
+    if twin is ref.mapped and params["map"] is not None:
+        params["map"] = params["map"].get_params()
     if twin is ref.bsgd:
         params["ties"] = 0.0  # the engine lets rounding decide, as the recorded trace does
         if task == MULTICLASS:
@@ -333,7 +387,7 @@ def _cases() -> list[Case]:
                 if not _applies(estimator, own):
                     continue
                 params = {**RBF, "random_state": 0, **common, **own}
-                configured = estimator(**params)
+                configured = estimator(**{k: v for k, v in params.items() if k in estimator._get_param_names()})
                 softmax = task == MULTICLASS and getattr(configured, "loss", "") == "logistic" and configured._softmax
                 made.append(
                     Case(

@@ -40,12 +40,23 @@ def test_pages_with_code():
 
 @pytest.mark.slow
 def test_quick_start(tmp_path):
-    """The README shows what the quick start prints, but for the numbers."""
+    """The README shows the end of what the race prints, but for the numbers, and the picture's program runs."""
 
     def shape(text):
-        return re.sub(r"[\d.,]+", "0", re.sub(r" +", " ", text)).strip()
+        return re.sub(r"[\d.,]+", "0", re.sub(r"─+", "─", re.sub(r" +", " ", text))).strip()
 
-    assert shape(run(ROOT / "examples" / "quickstart.py", tmp_path)) == shape(blocks(README, "text")[0])
+    command = [sys.executable, "-W", "error", "-m", "onkel", "race"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    assert printed.returncode == 0, printed.stderr
+    assert shape(printed.stdout).endswith(shape(blocks(README, "text")[0]))
+    assert (tmp_path / "onkel-race.html").stat().st_size > 50_000
+
+
+@pytest.mark.slow
+def test_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert "FOGD" in run(ROOT / "examples" / "moons.py", tmp_path)
+    assert (tmp_path / "moons.png").read_bytes()[:4] == b"\x89PNG"
 
 
 def test_first_screen():
@@ -56,7 +67,7 @@ def test_first_screen():
     assert all(os.access(ROOT / command, os.X_OK) for command in commands)
     assert README.read_text()[: README.read_text().index(shown)].count("\n") < 20
     assert f"./{commands[1]}\n" in ci
-    assert "examples/quickstart.py" in (ROOT / commands[0]).read_text()
+    assert '/onkel" race' in (ROOT / commands[0]).read_text()
 
 
 def tasks(names):

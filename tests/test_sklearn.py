@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from cases import CASES, rows_of
-from sklearn.base import BaseEstimator, clone, is_classifier
+from sklearn.base import BaseEstimator, TransformerMixin, clone, is_classifier
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -22,7 +22,8 @@ from onkel._jit import COMPILED
 KINDS = [
     kind for name, kind in sorted(vars(onkel).items()) if inspect.isclass(kind) and issubclass(kind, BaseEstimator)
 ]
-ESTIMATORS = [kind for kind in KINDS if kind is not onkel.KORS]  # those that predict
+TRANSFORMERS = [kind for kind in KINDS if issubclass(kind, TransformerMixin)]
+ESTIMATORS = [kind for kind in KINDS if kind not in (*TRANSFORMERS, onkel.KORS)]  # those that predict
 WEIGHT_IS_A_STEP = (
     "a weight scales the step of one update; two updates on the same row are another thing, because the second sees "
     "what the first did and may find nothing to learn"
@@ -33,7 +34,7 @@ def inherent_failures(estimator):
     """Checks that no learner of its kind can pass, with the reason."""
     if isinstance(estimator, (onkel.ProsNKonsClassifier, onkel.BKonsClassifier)):
         return {}  # in so few rows they begin anew again and again, whatever the weights
-    if isinstance(estimator, (onkel.KernelRLSRegressor, onkel.KORS)):  # least squares: weights are repetitions there
+    if isinstance(estimator, (onkel.KernelRLSRegressor, onkel.KORS, TransformerMixin)):
         return {}
     return {f"check_sample_weight_equivalence_on_{layout}_data": WEIGHT_IS_A_STEP for layout in ("dense", "sparse")}
 
@@ -76,10 +77,11 @@ def test_pipeline_and_cross_validation(kind):
 @each_estimator
 def test_grid_search(kind):
     X, y = data_for(kind)
-    search = GridSearchCV(kind(random_state=0), {"gamma": [1e-6, 0.15]}, cv=3).fit(X, y)
-    by_hand = [cross_val_score(kind(random_state=0, gamma=gamma), X, y, cv=3).mean() for gamma in (1e-6, 0.15)]
+    name = "gamma" if "gamma" in kind().get_params() else "eta"
+    search = GridSearchCV(kind(random_state=0), {name: [1e-6, 0.15]}, cv=3).fit(X, y)
+    by_hand = [cross_val_score(kind(random_state=0, **{name: x}), X, y, cv=3).mean() for x in (1e-6, 0.15)]
     np.testing.assert_allclose(search.cv_results_["mean_test_score"], by_hand)
-    assert search.best_estimator_.gamma_ == search.best_params_["gamma"]
+    assert getattr(search.best_estimator_, "gamma_", search.best_params_[name]) == search.best_params_[name]
     expected = kind(random_state=0, **search.best_params_).fit(X, y).predict(X)
     np.testing.assert_array_equal(search.predict(X), expected)
 
@@ -87,7 +89,8 @@ def test_grid_search(kind):
 @each_estimator
 def test_clone_keeps_parameters_and_drops_the_model(kind):
     X, y = data_for(kind)
-    model = kind(random_state=3, gamma=0.2).fit(X, y)
+    model = kind(random_state=3, reg=0.2) if "reg" in kind().get_params() else kind(random_state=3, gamma=0.2)
+    model.fit(X, y)
     copy = clone(model)
     assert copy.get_params() == model.get_params()
     assert not hasattr(copy, "n_features_in_")

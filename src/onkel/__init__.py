@@ -36,7 +36,16 @@ from .estimators.exact import (
     NORMAClassifier,
     NORMARegressor,
 )
-from .estimators.features import FOGDClassifier, FOGDRegressor, NOGDClassifier, NOGDRegressor
+from .estimators.features import (
+    DualSGDClassifier,
+    DualSGDRegressor,
+    FeatureMapClassifier,
+    FeatureMapRegressor,
+    FOGDClassifier,
+    FOGDRegressor,
+    NOGDClassifier,
+    NOGDRegressor,
+)
 from .estimators.second_order import (
     KORS,
     BKonsClassifier,
@@ -50,8 +59,10 @@ from .estimators.second_order import (
     SketchedKONSClassifier,
     SketchedKONSRegressor,
 )
-from .io import ModelFileError, load, save
-from .regret import ridge_regret
+from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
+from .evaluation.comparators import ridge_regret
+from .evaluation.runs import progressive
+from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __version__ = "0.1.0"
 
@@ -65,12 +76,17 @@ __all__ = [
     "BPARegressor",
     "BSGDClassifier",
     "BSGDRegressor",
+    "Batch",
     "BudgetPerceptronClassifier",
     "ConKonsClassifier",
     "ConKonsRegressor",
     "DUOLClassifier",
+    "DualSGDClassifier",
+    "DualSGDRegressor",
     "FOGDClassifier",
     "FOGDRegressor",
+    "FeatureMapClassifier",
+    "FeatureMapRegressor",
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
@@ -91,6 +107,7 @@ __all__ = [
     "NORMARegressor",
     "OSKLClassifier",
     "OSKLRegressor",
+    "OnlineNystroem",
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
@@ -98,15 +115,20 @@ __all__ = [
     "ProsNKonsRegressor",
     "RBPClassifier",
     "RBPRegressor",
+    "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
     "SketchedKONSClassifier",
     "SketchedKONSRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
+    "Stream",
+    "StreamError",
     "choose_sigma",
     "kernel_alignment",
     "load",
+    "open_stream",
+    "progressive",
     "ridge_regret",
     "save",
 ]

@@ -14,6 +14,7 @@ from ._vectors import SINCOS_LIMIT, Vectors
 
 LINE = 64  # bytes of a cache line
 BLOCK = 32  # elements summed side by side in `dot`; what it reads is padded to a multiple
+HADAMARD = 16  # entries that `turn` combines; the least length of a Hadamard transform
 I64 = ir.IntType(64)
 
 
@@ -236,3 +237,67 @@ def sincos_of(z, start, n, gap, amplitude):
     x = z[start : start + n].copy()
     z[start : start + n] = amplitude * np.sin(x)
     z[start + gap : start + gap + n] = amplitude * np.cos(x)
+
+
+# The fast Walsh-Hadamard transform: x_i and x_(i + h) become their sum and difference, for h = 1, 2, 4, ...
+
+
+def _turn(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    x, diagonals = (pointer(context, b, sig, args, i) for i in (0, 1))
+    shape = context.make_array(sig.args[1])(context, b, args[1]).shape
+    _, rows, p = cgutils.unpack_tuple(b, shape, 3)
+    base = b.mul(b.add(b.mul(args[2], rows), args[3]), p)
+
+    def within(value, h):
+        partner = ir.Constant(ir.VectorType(ir.IntType(32), v.lanes), [lane ^ h for lane in range(v.lanes)])
+        sign = ir.Constant(v.type, [-1.0 if lane & h else 1.0 for lane in range(v.lanes)])
+        return v.fma(sign, value, b.shuffle_vector(value, value, partner))
+
+    with cgutils.for_range(b, b.sdiv(p, integer(HADAMARD))) as loop:
+        at = [b.add(b.mul(loop.index, integer(HADAMARD)), integer(i)) for i in range(0, HADAMARD, v.lanes)]
+        part = [b.fmul(v.load(x, i), v.load(diagonals, b.add(base, i))) for i in at]
+        for h in (1, 2, 4, 8):
+            if h < v.lanes:
+                part = [within(value, h) for value in part]
+                continue
+            step, after = h // v.lanes, list(part)
+            for i in (i for i in range(len(part)) if not i & step):
+                after[i], after[i + step] = b.fadd(part[i], part[i + step]), b.fsub(part[i], part[i + step])
+            part = after
+        for value, i in zip(part, at):
+            v.store(value, x, i)
+    return context.get_dummy_value()
+
+
+def _paired(x, h):
+    pairs = x.reshape(-1, 2, h)
+    return np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1).reshape(-1)
+
+
+@vector(_turn)
+def turn(x, diagonals, k, row):
+    """x <- diag(diagonals[k, row]) x, then the first steps of its Hadamard transform, all with h < HADAMARD."""
+    x *= diagonals[k, row]
+    for h in (1, 2, 4, 8):
+        x[:] = _paired(x, h)
+
+
+def _butterflies(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    x, h = pointer(context, b, sig, args, 0), args[1]
+    with cgutils.for_range(b, b.sdiv(args[2], b.mul(integer(2), h))) as pairs:
+        start = b.mul(pairs.index, b.mul(integer(2), h))
+        with cgutils.for_range(b, b.sdiv(h, integer(v.lanes))) as loop:
+            i = b.add(start, b.mul(loop.index, integer(v.lanes)))
+            j = b.add(i, h)
+            one, other = v.load(x, i), v.load(x, j)
+            v.store(b.fadd(one, other), x, i)
+            v.store(b.fsub(one, other), x, j)
+    return context.get_dummy_value()
+
+
+@vector(_butterflies)
+def butterflies(x, h, p):
+    """The step h of the Hadamard transform of x, of length p; h is a multiple of HADAMARD."""
+    x[:] = _paired(x, h)

@@ -153,6 +153,9 @@ def discard(f, i):
     for r in range(f.coef.shape[0]):
         f.coef[r, i] = f.coef[r, last]
         f.coef[r, last] = 0.0
+        if f.past.shape[1] > 0:
+            f.past[r, i] = f.past[r, last]
+            f.past[r, last] = 0.0
 
 
 @jit(inline=True)

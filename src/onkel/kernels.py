@@ -1,18 +1,18 @@
 """Kernels: a base quantity (inner product, squared or 1-norm distance) of x with every point, then a scalar map.
 
-The six kernels of `Kernel` are integer tags: one compile serves them all. A kernel of one's own is a NamedTuple type of
+The kernels of `Kernel` are integer tags: one compile serves them all. A kernel of one's own is a NamedTuple type of
 numbers with bodies registered for `against` and `itself` (docs/own_kernel.md).
 """
 
 from typing import NamedTuple
 
-from numpy import sqrt, tanh
+from numpy import exp, sqrt, tanh
 
 from ._jit import generic, jit
 from ._simd import exp_of
 from .rows import dots, l1dists, l1norm, sqdists, sqnorm
 
-LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE = range(6)
+LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE, EXPONENTIAL, MATERN32, MATERN52 = range(9)
 
 
 class Kernel(NamedTuple):
@@ -52,6 +52,21 @@ def cosine():
     return Kernel(COSINE)
 
 
+def exponential(gamma):
+    """exp(-gamma |x - z|): Matern's kernel of smoothness 1/2"""
+    return Kernel(EXPONENTIAL, float(gamma))
+
+
+def matern32(gamma):
+    """(1 + r) exp(-r), r = sqrt(3) gamma |x - z|: Matern's kernel of smoothness 3/2"""
+    return Kernel(MATERN32, float(gamma))
+
+
+def matern52(gamma):
+    """(1 + r + r^2 / 3) exp(-r), r = sqrt(5) gamma |x - z|: Matern's kernel of smoothness 5/2"""
+    return Kernel(MATERN52, float(gamma))
+
+
 @generic
 def against(kernel, rows, t, points, norms, n, k):
     """k[i] = k(x, point i) for i < n."""
@@ -76,6 +91,9 @@ def _(kernel, rows, t, points, norms, n, k):
     elif kernel.kind == LAPLACIAN:
         l1dists(rows, t, points, n, k, norms)
         exp_of(k, n, -kernel.gamma)
+    elif kernel.kind >= EXPONENTIAL:
+        sqdists(rows, t, points, n, k, norms)
+        map_sqdists(kernel, k, n, norms, sqnorm(rows, t))
     else:
         dots(rows, t, points, n, k)
         if kernel.kind != LINEAR:
@@ -84,7 +102,7 @@ def _(kernel, rows, t, points, norms, n, k):
 
 @itself.register(Kernel)
 def _(kernel, rows, t):
-    if kernel.kind == RBF or kernel.kind == LAPLACIAN:
+    if kernel.kind == RBF or kernel.kind == LAPLACIAN or kernel.kind >= EXPONENTIAL:
         return 1.0
     xx = sqnorm(rows, t) * 1.0
     if kernel.kind == POLY:
@@ -117,3 +135,16 @@ def map_dots(kernel, k, n, norms, xx):
         for i in range(n):
             product = sqrt(norms[i]) * sqrt(xx)
             k[i] = k[i] / product if product > 0.0 else 0.0
+
+
+@jit
+def map_sqdists(kernel, k, n, norms, xx):
+    """k = k(x, z) from k = |x - z|^2, for the kernels that are functions of the distance.
+
+    A squared distance that rounding alone could have made is 0: its root would be large.
+    """
+    noise = 1e-15 if k.itemsize == 8 else 1e-6
+    rate = kernel.gamma * sqrt(2.0 * (kernel.kind - EXPONENTIAL) + 1.0)
+    for i in range(n):
+        r = rate * sqrt(k[i]) if k[i] > noise * (norms[i] + xx) else 0.0
+        k[i] = exp(-r) * (1.0 + r * (kernel.kind > EXPONENTIAL) + r * r / 3.0 * (kernel.kind == MATERN52))

@@ -10,9 +10,10 @@ import numpy as np
 
 from ._jit import jit
 from .expansion import SIZE, insert
-from .factor import Factor, append, back, leave, weigh
-from .kernels import itself
-from .rng import uniform
+from .factor import Factor, append, back, factor, leave, weigh
+from .kernels import against, itself
+from .nystroem import complete, join
+from .rng import generator, uniform
 
 
 class Leverage(NamedTuple):
@@ -22,6 +23,12 @@ class Leverage(NamedTuple):
     oversampling: float
     floor: float  # least probability
     force_first: bool
+
+
+def leverage(capacity, ridge, key, *, outputs=1, accuracy=0.5, oversampling=1.0, floor=0.0, force_first=True):
+    """KORS with an empty dictionary, one for every output."""
+    kept = factor(capacity, outputs, ridge)
+    return Leverage(kept, generator(key), float(accuracy), float(oversampling), float(floor), bool(force_first))
 
 
 @jit
@@ -56,7 +63,7 @@ def admit(leverage, r, k, kxx, scale):
 
 
 @jit
-def join(leverage, r, slot, k, kxx, root):
+def enrol(leverage, r, slot, k, kxx, root):
     """Add root times the row that `admit` let in, stored in `slot`."""
     factor = leverage.factor
     weigh(factor, r, k)
@@ -71,6 +78,19 @@ def sample(leverage, kernel, f, rows, t):
     n, kxx = f.count[SIZE], itself(kernel, rows, t)
     p = admit(leverage, 0, f.scratch.k, kxx, 1.0)
     if p > 0.0:
-        join(leverage, 0, n, f.scratch.k, kxx, 1.0 / np.sqrt(p))
+        enrol(leverage, 0, n, f.scratch.k, kxx, 1.0 / np.sqrt(p))
         insert(f, n, kernel, rows, t, 0.0)
     return p > 0.0
+
+
+@jit
+def take_by_leverage(map, leverage, rows, n, seen):
+    """Rows join the landmarks of a map as KORS samples them, as long as there is room; `seen`: how many came before."""
+    for t in range(n):
+        if complete(map):
+            return
+        k, kxx = map.scratch.k, itself(map.kernel, rows, t)
+        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], k)
+        p = admit(leverage, 0, k, kxx, 1.0)
+        if p > 0.0:
+            enrol(leverage, 0, join(map, rows, t, seen + t), k, kxx, 1.0 / np.sqrt(p))

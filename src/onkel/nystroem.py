@@ -20,6 +20,7 @@ from .expansion import PAUSE, SEEN, SIZE
 from .features import transform
 from .kernels import against, measure
 from .linear import ahead
+from .rng import below
 from .rows import Dense, store
 
 RANK, READY = 1, 2  # beside SIZE, in a map's count
@@ -62,11 +63,6 @@ def nystroem(kernel, capacity, rank, d, dtype):
     )
 
 
-def with_own_work(map):
-    """The same map with work space of its own."""
-    return map._replace(scratch=Work(aligned(len(map.scratch.k), map.scratch.k.dtype)))
-
-
 def landmarks_of(map):
     """The landmarks as an array (size, d)."""
     d = map.points.shape[1]
@@ -99,11 +95,37 @@ def _(map, rows, first, last, z, stride):
 def join(map, rows, t, position):
     """Make row t, number `position` of the stream, the next landmark; returns its slot."""
     i = map.count[SIZE]
+    map.count[SIZE] = i + 1
+    seat(map, rows, t, i, position)
+    return i
+
+
+@jit
+def seat(map, rows, t, i, position):
+    """Make row t landmark i."""
     store(rows, t, map.points, map.used, i)
     map.norms[i] = measure(map.kernel, rows, t)
     map.born[i] = position
-    map.count[SIZE] = i + 1
-    return i
+    map.count[RANK], map.count[READY] = 0, 0
+
+
+@jit
+def take_first(map, rows, n, seen):
+    """The first rows of the stream become landmarks, as long as there is room; `seen` is how many came before."""
+    for t in range(min(n, map.born.shape[0] - map.count[SIZE])):
+        join(map, rows, t, seen + t)
+
+
+@jit
+def take_uniformly(map, rows, n, seen, rng):
+    """Every row of the stream so far is a landmark with the same probability (a reservoir)."""
+    for t in range(n):
+        if not complete(map):
+            join(map, rows, t, seen + t)
+            continue
+        i = below(rng, seen + t + 1)
+        if i < map.count[SIZE]:
+            seat(map, rows, t, i, seen + t)
 
 
 @jit
@@ -145,6 +167,13 @@ def set_matrix(map, matrix):
     for r in range(rank):
         map.matrix[r // width, :size, r % width] = matrix[r]
     map.count[RANK], map.count[READY] = rank, 1
+
+
+def find_matrix(map, rank):
+    """M from the `rank` largest eigenvalues of the landmarks' Gram matrix."""
+    values, vectors = spectrum(gram_of(map), rank, map.points.dtype)
+    set_matrix(map, (vectors / np.sqrt(values)).T)
+    return values, vectors
 
 
 # Learning in two stages: a kernel model until the landmarks are complete, then a linear one on the features they give.
@@ -195,7 +224,6 @@ def switch(map, f, rank):
 
     w = diag(l)^(1/2) V' a makes <w, z(x)> the kernel model a'k(S, x) itself, or its best approximation of that rank.
     """
-    values, vectors = spectrum(gram_of(map), rank, map.points.dtype)
+    values, vectors = find_matrix(map, rank)
     change_features(f, vectors * np.sqrt(values))
-    set_matrix(map, (vectors / np.sqrt(values)).T)
     f.count[PAUSE] = 0

@@ -47,6 +47,11 @@ def store(rows, t, points, used, i):
 
 
 @generic
+def copy_columns(rows, t, first, n, out, at):
+    """out[at + i] = x_(first + i) for i < n; columns that x does not have are 0."""
+
+
+@generic
 def sqnorm(rows, t):
     """|x|^2."""
 
@@ -94,6 +99,15 @@ def _(rows, t, points, used, i):
         points[p, j, lane] = rows.values[t, j]
     for word in range(used.shape[1]):
         used[i, word] = EVERY if word < d // 64 else EVERY >> np.uint64(64 - d % 64)
+
+
+@copy_columns.register(Dense)
+def _(rows, t, first, n, out, at):
+    there = min(n, rows.values.shape[1] - first)
+    for i in range(there):
+        out[at + i] = rows.values[t, first + i]
+    for i in range(there, n):
+        out[at + i] = 0
 
 
 @sqnorm.register(Dense)
@@ -166,6 +180,16 @@ def clear(points, used, i):
             points[i // width, 64 * word + lowest_bit(bits), i % width] = 0
             bits &= bits - ONE
         used[i, word] = ZERO
+
+
+@copy_columns.register(Sparse)
+def _(rows, t, first, n, out, at):
+    for i in range(at, at + n):
+        out[i] = 0
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        i = rows.indices[q] - first
+        if 0 <= i < n:
+            out[at + i] = rows.values[q]
 
 
 @sqnorm.register(Sparse)

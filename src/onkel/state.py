@@ -55,3 +55,8 @@ def _copy(value):
     new = aligned(value.shape, value.dtype)
     new[...] = value
     return new
+
+
+def own_scratch(part):
+    """The same part with work space of its own, if it needs any: to read from while others use it."""
+    return part._replace(scratch=twin(part.scratch)) if "scratch" in part._fields else part

@@ -1,8 +1,8 @@
 """Slow, literal implementations of the learners; the compiled engine is tested against them."""
 
-from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, poly, rbf, sigmoid
+from .common import Draw, Mean, Model, Result, cosine, laplacian, linear, matern, poly, rbf, sigmoid
 from .dual import duol, krls
-from .features import fogd, nogd
+from .features import dual_sgd, fogd, mapped, nogd, random_frequencies
 from .gradient import bogd, bsgd, kernel_ogd, norma, oskl, pegasos
 from .passive_aggressive import bpa, passive_aggressive, spa
 from .perceptrons import (
@@ -28,6 +28,7 @@ __all__ = [
     "budget_perceptron",
     "con_kons",
     "cosine",
+    "dual_sgd",
     "duol",
     "fogd",
     "forgetron",
@@ -37,6 +38,8 @@ __all__ = [
     "krls",
     "laplacian",
     "linear",
+    "mapped",
+    "matern",
     "nogd",
     "norma",
     "oskl",
@@ -46,6 +49,7 @@ __all__ = [
     "projectron",
     "projectron_pp",
     "pros_n_kons",
+    "random_frequencies",
     "rbf",
     "rbp",
     "sigmoid",

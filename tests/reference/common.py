@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.special
 import scipy.stats
 
 MASK = 2**64 - 1
@@ -15,7 +16,7 @@ def rbf(gamma):
     def kernel(x, z):
         return np.exp(-gamma * np.sum((x - z) ** 2))
 
-    kernel.frequency = lambda u: np.sqrt(2 * gamma) * scipy.stats.norm.ppf(u)
+    kernel.radii = lambda u: np.full(len(u), np.sqrt(2 * gamma))
     return kernel
 
 
@@ -26,6 +27,17 @@ def laplacian(gamma):
         return np.exp(-gamma * np.sum(np.abs(x - z)))
 
     kernel.frequency = lambda u: scipy.stats.cauchy.ppf(u, scale=gamma)
+    return kernel
+
+
+def matern(nu, gamma):
+    """Matern's kernel by Bessel functions; its frequencies are Student's t of 2 nu degrees with scale gamma."""
+
+    def kernel(x, z):
+        r = np.sqrt(2 * nu) * gamma * np.linalg.norm(x - z)
+        return 2 ** (1 - nu) / scipy.special.gamma(nu) * r**nu * scipy.special.kv(nu, r) if r > 0 else 1.0
+
+    kernel.radii = lambda u: gamma * np.sqrt(2 * nu / scipy.stats.chi2.ppf(u, 2 * nu))
     return kernel
 
 

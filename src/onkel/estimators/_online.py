@@ -1,6 +1,7 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
+import itertools
 from collections.abc import Iterator
 from typing import Any, ClassVar, NamedTuple, Self
 
@@ -28,7 +29,7 @@ class Setting(NamedTuple):
     """What is known once the first batch was seen."""
 
     kernel: Any
-    task: Task
+    task: Any  # a Task; a transformer has none
     d: int
     outputs: int
     dtype: str
@@ -39,13 +40,74 @@ class Setting(NamedTuple):
 
 
 @estimator
-class OnlineEstimator(BaseEstimator):
+class RowReader(BaseEstimator):
+    """Whatever is fed rows: they are checked at the door, and a call that fails leaves it as it was."""
+
     grow_features: bool = False
-    n_passes: int = 1
-    shuffle: bool = False
     random_state: Any = None
 
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def _check(self) -> None:
+        """Raise a ValueError for parameters that do not go together."""
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _key(self) -> tuple[Any, int]:
+        """The source of further randomness, and the key of the compiled code's random numbers."""
+        random = check_random_state(self.random_state)
+        return random, int(random.randint(0, 2**63 - 1, dtype=np.int64))
+
+    def _fit_width(self, X: Any) -> tuple[Any, int]:
+        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
+        d = self.n_features_in_
+        if not self.grow_features or hasattr(self, "feature_names_in_"):
+            return X, d
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) != 2 or X.shape[1] >= d:
+            return X, X.shape[1] if len(X.shape) == 2 else d
+        missing = X.shape[0], d - X.shape[1]
+        return (
+            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
+        ), d
+
+    def _to_read(self, X: Any) -> Any:
+        """Rows to predict or transform, which teach nothing."""
+        X, width = self._fit_width(X)
+        if width == self._setting.d:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        else:
+            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        return self._sound(X)
+
+    def _sound(self, X: Any) -> Any:
+        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
+        if sp.issparse(X):
+            X = _canonical(X)
+        else:
+            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
+        _check_distances(X)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@estimator
+class OnlineEstimator(RowReader):
+    n_passes: int = 1
+    shuffle: bool = False
+
     _numeric: ClassVar[bool] = False
     _steering: ClassVar[set[str]] = STEERING  # what set_params may change between two batches
 
@@ -74,9 +136,6 @@ class OnlineEstimator(BaseEstimator):
     def _kernel(self, X: Any, targets: Any, key: int) -> Any:
         """The kernel, which the first batch may decide."""
         return None
-
-    def _check(self) -> None:
-        """Raise a ValueError for parameters that do not go together."""
 
     def _make_room(self) -> None:
         """What a learner waits for that paused before the next example: room, in most."""
@@ -107,16 +166,36 @@ class OnlineEstimator(BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None) -> np.ndarray:
         """Learn a batch; returns the scores before each update. Whatever goes wrong leaves the estimator as it was."""
         with self._all_or_nothing():
-            X, y = self._validate(X, y, first)
-            targets = self._targets(y, first, classes)
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if first:
-                self._start(X, targets)
-            elif self._parameters() != self._made_with:
-                self._rebuild()
-            if X.shape[1] > self._setting.d:
-                self._widen(X.shape[1])
-            return self._run(_rows(X), targets, weights)
+            return self._run(*self._admit(X, y, sample_weight, first=first, classes=classes))
+
+    def _pieces(self, X: Any, y: Any, ends: list[int]) -> Iterator[np.ndarray]:
+        """Learn a further batch, checked once, up to each of `ends` in turn, and give the scores."""
+        with self._all_or_nothing():
+            rows, targets, weights = self._admit(X, y, None, first=False)
+        for start, end in itertools.pairwise([0, *ends]):
+            with self._all_or_nothing():
+                scores = self._run(part(rows, start, end), targets[start:end], weights[start:end])
+            yield _narrow(scores)
+
+    def _begin(self, X: Any, y: Any, classes: Any = None) -> None:
+        """Settle all that a first batch settles, and learn none of it: however it is then cut, the result is one."""
+        with self._all_or_nothing():
+            self._admit(X, y, None, first=True, classes=classes)
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, targets and weights of a batch in the form that compiled code takes, and a learner that fits them."""
+        X, y = self._validate(X, y, first)
+        targets = self._targets(y, first, classes)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if first:
+            self._start(X, targets)
+        elif self._parameters() != self._made_with:
+            self._rebuild()
+        if X.shape[1] > self._setting.d:
+            self._widen(X.shape[1])
+        return _rows(X), targets, weights
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
@@ -128,16 +207,6 @@ class OnlineEstimator(BaseEstimator):
                 order = random.permutation(len(targets)) if self.shuffle else slice(None)
                 self._run(_rows(X[order] if self.shuffle else X), targets[order], weights[order])
         return self
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _validate(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
         validate(self, self._choices)
@@ -158,35 +227,11 @@ class OnlineEstimator(BaseEstimator):
         )
         return self._sound(X), y
 
-    def _fit_width(self, X: Any) -> tuple[Any, int]:
-        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
-        d = self.n_features_in_
-        if not self.grow_features or hasattr(self, "feature_names_in_"):
-            return X, d
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(X.shape) != 2 or X.shape[1] >= d:
-            return X, X.shape[1] if len(X.shape) == 2 else d
-        missing = X.shape[0], d - X.shape[1]
-        return (
-            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
-        ), d
-
-    def _sound(self, X: Any) -> Any:
-        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
-        if sp.issparse(X):
-            X = _canonical(X)
-        else:
-            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
-        _check_distances(X)
-        return X
-
     def _start(self, X: Any, targets: np.ndarray) -> Any:
         """Everything that the first batch decides; returns the source of further randomness."""
-        random = check_random_state(self.random_state)
-        key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
-        d = X.shape[1]
+        random, key = self._key()
         kernel = self._kernel(X, targets, key)
-        self._setting = Setting(kernel, self._task(), d, self._outputs(), X.dtype.name, key)
+        self._setting = Setting(kernel, self._task(), X.shape[1], self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         self._learner = self._make(self._setting, self._first_capacity(self._setting))
         return random
@@ -260,13 +305,8 @@ class OnlineEstimator(BaseEstimator):
 
     def _scores(self, X: Any) -> np.ndarray:
         self._fitted()
-        X, width = self._fit_width(X)
-        if width == self._setting.d:
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        else:
-            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        X, scores = self._sound(X), []
-        reader, step = self._reader(width), self._turn(self._learner)
+        X, scores = self._to_read(X), []
+        reader, step = self._reader(X.shape[1]), self._turn(self._learner)
         for start in range(0, X.shape[0], step):
             rows = X[start : start + step]
             scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
@@ -286,11 +326,6 @@ class OnlineEstimator(BaseEstimator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -436,6 +471,13 @@ def _rows(X: Any) -> Any:
     if sp.issparse(X):
         return Sparse(X.data, X.indices, X.indptr)
     return Dense(X)
+
+
+def part(rows: Any, start: int, stop: int) -> Any:
+    """Some of the rows, as a view."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[start : stop + 1])
+    return Dense(rows.values[start:stop])
 
 
 def _canonical(X: Any) -> Any:

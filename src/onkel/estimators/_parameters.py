@@ -50,7 +50,7 @@ def optional(check: Check) -> Check:
 
 FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
 ANY = Check("anything", lambda x: True)
-KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
+KERNELS = ("rbf", "laplacian", "exponential", "matern32", "matern52", "poly", "linear", "sigmoid", "cosine")
 GAMMAS = ("auto", "scale", "alignment", "centred_alignment")
 
 PARAMETERS: dict[str, tuple[str, Check]] = {
@@ -72,17 +72,36 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     ),
     "sigma": (
         "Kernel width as the papers write it, in place of gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
-        "exp(-|x-z|_1 / sigma); without effect on the other kernels.",
+        "exp(-|x-z|_1 / sigma), exponential and matern 1 / gamma; without effect on the other kernels.",
         real(0, over=True),
     ),
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
     "coef0": ("Constant of the poly and sigmoid kernels (paper: c).", real(-math.inf)),
     "budget": ("Most support vectors kept (paper: B).", whole(1)),
     "n_components": ("Number of random Fourier frequencies, each a sine and a cosine (paper: D).", whole(1)),
+    "features": (
+        "How the frequencies are drawn: independent; orthogonal in blocks; or products of diagonals and Hadamard "
+        "matrices, SORF and Fastfood, which take O(log n_features) for each. The laplacian kernel has plain ones only.",
+        one_of("plain", "orthogonal", "structured", "fastfood"),
+    ),
+    "map": (
+        "The feature map. One that is fitted is used as it is; another is fitted to the first batch, and what looks at "
+        "rows then depends on how the stream is cut. None: the rows are the features.",
+        Check("None, RandomFourierFeatures or OnlineNystroem", lambda x: x is None or hasattr(x, "_map_size")),
+    ),
+    "landmarks": (
+        "What the landmarks are: the first rows, a uniform sample of all rows so far, rows sampled by leverage score "
+        "(KORS) until the budget is full, or an array of points.",
+        Check(
+            "'first', 'uniform', 'leverage' or an array of points (n_landmarks, n_features)",
+            lambda x: x in ("first", "uniform", "leverage") if isinstance(x, str) else np.ndim(x) == 2 and len(x) > 0,
+        ),
+    ),
     "rule": (
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
     ),
+    "moved": ("Support vectors that become features at once when the budget is full (paper: k).", whole(1)),
     "rank": ("Most eigenvectors kept (paper: k); None for a fifth of the budget.", whole(1)),
     "switch": (
         "When features take over: after the example that fills the budget, or at the next one that has a loss.",
@@ -99,7 +118,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
             lambda x: x is None or (x == "hessian" if isinstance(x, str) else real(0).passes(x)),
         ),
     ),
-    "ridge": ("Ridge of the leverage scores (paper: gamma); None for alpha.", real(0, over=True)),
+    "ridge": ("Ridge of the leverage scores (paper: gamma); where it may be None, that is alpha.", real(0, over=True)),
     "accuracy": ("Accuracy of the leverage scores, which are raised by it (paper: epsilon).", real(0, 1)),
     "oversampling": ("Leverage scores times this are the sampling probabilities (paper: beta).", real(0, over=True)),
     "force_first": ("Whether the first row is always sampled.", FLAG),
@@ -161,7 +180,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
 # What `set_params` may change between two batches: they steer updates to come and shape nothing that is kept.
 STEERING = {
     "eta", "reg", "C", "epsilon", "nu", "adaptive", "clip_tube", "rho", "threshold", "margin", "tolerance", "cap",
-    "sampling", "search", "alpha", "beta", "G",
+    "sampling", "search", "alpha", "beta", "G", "moved",
 }  # fmt: skip
 
 
@@ -175,6 +194,13 @@ def validate(estimator: typing.Any, choices: dict[str, tuple[str, ...]]) -> None
         if not check.passes(value):
             name = type(estimator).__name__
             raise ValueError(f"{name}: {field.name} must be {check.words}; got {value!r}.")
+
+
+def described(transformer: typing.Any) -> dict[str, typing.Any]:
+    """A transformer by its class and parameters, to compare and to write down."""
+    parameters = transformer.get_params(deep=False)
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parameters.items()}
+    return {"map": type(transformer).__name__, "parameters": plain}
 
 
 T = typing.TypeVar("T")

@@ -14,11 +14,10 @@ from ..factor import factor, matrix_of
 from ..learners.kons import KONS
 from ..learners.kors import Kors
 from ..learners.pros_n_kons import CARRY, CHANGES, LITERAL, RESTART, ProsNKons
-from ..leverage import Leverage
+from ..leverage import Leverage, leverage
 from ..losses import curvature
 from ..newton import CONSTANT, HESSIAN, Curve, newton
 from ..outputs import REGRESSION, Task
-from ..rng import generator
 from ._base import KernelClassifier, KernelEstimator, KernelRegressor, PointKeeper, loss_of, widened
 from ._online import Setting
 from ._parameters import STEERING, estimator
@@ -54,11 +53,15 @@ class _Sampling(PointKeeper):
     def _ridge(self) -> float:
         return float(self.ridge)
 
-    def _leverage(self, s: Setting, capacity: int, outputs: int = 1, floor: float = 0.0) -> Leverage:
-        return Leverage(
-            factor(capacity, outputs, self._ridge()), generator(s.key), float(self.accuracy),
-            float(self.oversampling), float(floor), bool(self.force_first),
-        )  # fmt: skip
+    def _leverage(self, s: Setting, capacity: int) -> Leverage:
+        return leverage(
+            capacity,
+            self._ridge(),
+            s.key,
+            accuracy=self.accuracy,
+            oversampling=self.oversampling,
+            force_first=self.force_first,
+        )
 
     def _dictionary(self, s: Setting, capacity: int) -> Any:
         """Points without outputs."""
@@ -180,12 +183,16 @@ class _KONS(_SecondOrder):
 
     def _sketch(self, s: Setting, capacity: int) -> Leverage:
         """KORS on the gradients; nothing when every term is kept."""
-        ridge = float(self.alpha if self.ridge is None else self.ridge)
-        kept = factor(1 if self.min_probability == 1 else capacity, s.outputs, ridge)
-        return Leverage(
-            kept, generator(s.key), float(self.accuracy), float(self.oversampling), float(self.min_probability),
-            bool(self.force_first),
-        )  # fmt: skip
+        return leverage(
+            1 if self.min_probability == 1 else capacity,
+            self.alpha if self.ridge is None else self.ridge,
+            s.key,
+            outputs=s.outputs,
+            accuracy=self.accuracy,
+            oversampling=self.oversampling,
+            floor=self.min_probability,
+            force_first=self.force_first,
+        )
 
     def _make(self, s: Setting, capacity: int) -> Any:
         f, A = s.expansion(capacity, UNLIMITED), factor(capacity, s.outputs, self.alpha)

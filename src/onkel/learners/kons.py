@@ -15,7 +15,7 @@ from .._simd import dot
 from ..expansion import SIZE, Expansion, insert, predict
 from ..factor import Factor, append, back, leave, weigh
 from ..kernels import itself
-from ..leverage import Leverage, admit, join
+from ..leverage import Leverage, admit, enrol
 from ..losses import Loss
 from ..newton import Curve, Turn, bounded, judge, length
 from ..outputs import Task
@@ -78,5 +78,5 @@ def drawn(leverage, r, n, k, kxx, sharp):
         return True
     p = admit(leverage, r, k, kxx, sharp)
     if p > 0.0:
-        join(leverage, r, n, k, kxx, np.sqrt(sharp / p))
+        enrol(leverage, r, n, k, kxx, np.sqrt(sharp / p))
     return p > 0.0
