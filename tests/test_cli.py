@@ -159,11 +159,12 @@ def test_task_and_classes_are_found():
     assert "regression" in onkel_("learn", "few.svm", "--task", "regression")[0]
     with open("few.svm") as file:
         rows = file.read()
-    _, err = onkel_("learn", "-", "-o", "m.onkel", "--batch-rows", 3, stdin=rows + "4 1:4\n", code=1)
+    _, err = onkel_("learn", "-", "-o", "m.onkel", stdin=20 * rows + "4 1:4\n", code=1)
     assert "the label 4 is not among the classes 1, 2, 3. --classes names all that may come" in err
-    assert onkel.load("m.onkel").n_seen_ == 30
+    assert onkel.load("m.onkel").n_seen_ == 500
     out, _ = onkel_("learn", "-", "--classes", "1,2,3,4", stdin=rows + "4 1:4\n")
     assert "31, 1 features" in out
+    onkel_("learn", "-", "--sigma", 1, stdin=rows)
     _, err = onkel_("learn", "-", stdin="1 1:1\n1 1:2\n", code=1)
     assert "one label only in the first 2 rows" in err
 
@@ -413,7 +414,7 @@ def test_stopped_by_a_signal(number, uninterrupted):
     assert process.returncode == 128 + number, err
     rows = onkel.load("m.onkel").n_seen_
     assert f"stopped at row {rows:,}; the model of {rows:,} rows is in m.onkel" in err
-    assert 20 <= rows < 4000
+    assert 500 <= rows < 4000
     onkel_(*LONG, "-o", "m.onkel", "--resume")
     with open("m.onkel", "rb") as file:
         assert file.read() == uninterrupted
@@ -423,15 +424,15 @@ def test_stopped_by_a_signal(number, uninterrupted):
 def test_stopped_while_it_waits_for_rows():
     command = [*ONKEL, "learn", "-", "--classes", "-1,1", "--batch-rows", "10", "-o", "m.onkel", "--checkpoint", "10"]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
-    process.stdin.write(svm(*moons(35)).encode())
+    process.stdin.write(svm(*moons(535)).encode())
     process.stdin.flush()
     deadline = time.time() + 120
-    while not (stamp() and onkel.load("m.onkel").n_seen_ == 30) and time.time() < deadline:
+    while not (stamp() and onkel.load("m.onkel").n_seen_ == 530) and time.time() < deadline:
         time.sleep(0.05)
     process.send_signal(signal.SIGINT)
     process.wait(timeout=60)
     assert process.returncode == 130
-    assert b"stopped at row 30; the model of 30 rows is in m.onkel" in process.stderr.read()
+    assert b"stopped at row 530; the model of 530 rows is in m.onkel" in process.stderr.read()
     process.stdin.close()
     process.stderr.close()
 

@@ -312,6 +312,19 @@ def test_nearly_dependent_points_stay_correct():
     assert np.linalg.eigvalsh(inverse_of(model._learner.newton, model.rank_)).min() > 0
 
 
+@pytest.mark.parametrize("family", FAMILIES)
+def test_what_overflowed_leaves_no_trace(family):
+    """Not in the work arrays either."""
+    X, y = stream("regression", 60)
+    model, other = regressor(family, clip=np.inf), regressor(family, clip=np.inf)
+    for one in (model, other):
+        one.learn(X[:40], y[:40])
+    with pytest.raises(ValueError, match="overflowed"):
+        model.learn(X[40:], np.where(np.arange(20) < 15, y[40:], 1e250))
+    np.testing.assert_array_equal(model.learn(X[40:], y[40:]), other.learn(X[40:], y[40:]))
+    assert state(model) == state(other)
+
+
 # ------------------------------------------------------------------ regret
 def test_regret_by_definition():
     X, y = rows("regression", 60)

@@ -1,5 +1,6 @@
 """Onkel: online kernel learning. Non-linear models from streams, in bounded memory, as scikit-learn estimators."""
 
+from ._version import __version__ as __version__
 from .alignment import IncrementalAlignment, choose_sigma, kernel_alignment
 from .estimators.budget import (
     BOGDClassifier,
@@ -63,8 +64,6 @@ from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
 from .evaluation.comparators import ridge_regret
 from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
-
-__version__ = "0.1.0"
 
 __all__ = [
     "KORS",

@@ -4,12 +4,14 @@ Sums are taken in an order that does not depend on the machine's vector length: 
 An array and the position in it travel apart: slices inside a hot loop cost time.
 """
 
+import ctypes
+
 import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from ._jit import vector
+from ._jit import routine, vector
 from ._vectors import SINCOS_LIMIT, Vectors
 
 LINE = 64  # bytes of a cache line
@@ -38,25 +40,42 @@ def ceil(b, n, step):
     return b.sdiv(b.add(n, b.sub(step, integer(1))), step)
 
 
-def _each(change):
-    """Code for k[i] = change(k[i]) over whole vectors covering i < n."""
-
-    def build(context, b, sig, args):
-        v = Vectors(context, b, sig.args[0].dtype)
-        k = pointer(context, b, sig, args, 0)
-        scale = v.spread(context.cast(b, args[2], sig.args[2], sig.args[0].dtype))
-        with cgutils.for_range(b, ceil(b, args[1], integer(v.lanes))) as loop:
-            i = b.mul(loop.index, integer(v.lanes))
-            v.store(change(v, v.load(k, i), scale), k, i)
-        return context.get_dummy_value()
-
-    return build
+def _exp_of(context, b, dtype, k, n, scale):
+    v = Vectors(context, b, dtype)
+    scale = v.spread(scale)
+    with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        v.store(v.exp(b.fmul(v.load(k, i), scale)), k, i)
 
 
-@vector(_each(lambda v, x, scale: v.exp(v.b.fmul(x, scale))))
+def _call_exp_of(context, b, sig, args):
+    dtype = sig.args[0].dtype
+    args = [pointer(context, b, sig, args, 0), args[1], context.cast(b, args[2], sig.args[2], dtype)]
+    routine(context, b, "exp_of", dtype, _exp_of, args)
+    return context.get_dummy_value()
+
+
+@vector(_call_exp_of)
 def exp_of(k, n, scale):
     """k = exp(scale * k) for the first n entries; scale * k <= 0."""
     k[:n] = np.exp(scale * k[:n])
+
+
+def _take_row(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
+    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+    base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
+    with cgutils.for_range(b, ceil(b, args[3], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        v.store(v.load(a, b.add(base, i)), k, i)
+    return context.get_dummy_value()
+
+
+@vector(_take_row)
+def take_row(a, row, k, n):
+    """k = a[row], the first n entries."""
+    k[:n] = a[row, :n]
 
 
 def _with_norms(change):
@@ -85,6 +104,44 @@ def sqdists_of_dots(k, norms, n, xx):
 def l1dists_of_excess(k, norms, n, unused):
     """k = |x - z| from k = |x - z| - |z| and |z| (1-norms), never below zero."""
     k[:n] = np.maximum(norms[:n] + k[:n], 0)
+
+
+def _no_bad(context, b, dtype, values, n, verdict):
+    v = Vectors(context, b, dtype)
+    zero, sums = v.const(0.0), cgutils.alloca_once_value(b, v.const(0.0))
+    whole = b.sdiv(n, integer(v.lanes))
+    with cgutils.for_range(b, whole) as loop:
+        x = v.load(values, b.mul(loop.index, integer(v.lanes)))
+        b.store(v.fma(x, zero, b.load(sums)), sums)  # infinity times 0 is no number
+    total = cgutils.alloca_once_value(b, v.total([b.load(sums)]))
+    with cgutils.for_range(b, n, start=b.mul(whole, integer(v.lanes))) as loop:
+        x = b.load(b.gep(values, [loop.index]))
+        b.store(b.fadd(b.fmul(x, ir.Constant(v.scalar, 0.0)), b.load(total)), total)
+    bad = b.fcmp_unordered("!=", b.load(total), ir.Constant(v.scalar, 0.0))
+    with b.if_then(bad, likely=False):
+        b.store(integer(0), verdict)
+
+
+def _all_finite(context, b, sig, args):
+    places, sizes, wide = (pointer(context, b, sig, args, i) for i in range(3))
+    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+    verdict = cgutils.alloca_once_value(b, integer(1))
+    with cgutils.for_range(b, cgutils.unpack_tuple(b, shape, 1)[0]) as loop:
+        place, size = (b.load(b.gep(a, [loop.index])) for a in (places, sizes))
+        double = b.icmp_signed("!=", b.load(b.gep(wide, [loop.index])), integer(0))
+        with b.if_else(double) as (yes, no):
+            for branch, dtype in ((yes, types.float64), (no, types.float32)):
+                with branch:
+                    values = b.inttoptr(place, context.get_data_type(dtype).as_pointer())
+                    routine(context, b, "no_bad", dtype, _no_bad, [values, size, verdict])
+    return b.load(verdict)
+
+
+@vector(_all_finite, returns=lambda places, sizes, wide: types.int64)
+def all_finite(places, sizes, wide):
+    """Whether arrays hold finite numbers only, given their addresses, sizes, and whether they are of doubles."""
+    kinds = ((ctypes.c_double if double else ctypes.c_float) * int(n) for n, double in zip(sizes, wide))
+    return int(all(np.isfinite(kind.from_address(int(place))).all() for place, kind in zip(places, kinds)))
 
 
 def _first_least(context, b, sig, args):
@@ -210,12 +267,10 @@ def exchange(a, row, z, n, x, y):
     z[:n] += y * old
 
 
-def _sincos(context, b, sig, args):
-    v = Vectors(context, b, sig.args[0].dtype)
-    z = b.gep(pointer(context, b, sig, args, 0), [args[1]])
-    gap, amplitude = args[3], v.spread(context.cast(b, args[4], sig.args[4], sig.args[0].dtype))
-    limit = v.const(SINCOS_LIMIT[sig.args[0].dtype.bitwidth])
-    with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+def _sincos(context, b, dtype, z, n, gap, factor):
+    v = Vectors(context, b, dtype)
+    amplitude, limit = v.spread(factor), v.const(SINCOS_LIMIT[dtype.bitwidth])
+    with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
         x = v.load(z, i)
         sine, cosine = v.sincos(x)
@@ -226,12 +281,17 @@ def _sincos(context, b, sig, args):
                 one = b.extract_element(x, ir.Constant(ir.IntType(32), lane))
                 for name, first in (("llvm.sin", i), ("llvm.cos", b.add(gap, i))):
                     exact = b.call(b.module.declare_intrinsic(name, [v.scalar]), [one])
-                    scaled = b.fmul(exact, context.cast(b, args[4], sig.args[4], sig.args[0].dtype))
-                    b.store(scaled, b.gep(z, [b.add(first, integer(lane))]))
+                    b.store(b.fmul(exact, factor), b.gep(z, [b.add(first, integer(lane))]))
+
+
+def _call_sincos(context, b, sig, args):
+    dtype = sig.args[0].dtype
+    z = b.gep(pointer(context, b, sig, args, 0), [args[1]])
+    routine(context, b, "sincos_of", dtype, _sincos, [z, *args[2:4], context.cast(b, args[4], sig.args[4], dtype)])
     return context.get_dummy_value()
 
 
-@vector(_sincos)
+@vector(_call_sincos)
 def sincos_of(z, start, n, gap, amplitude):
     """z[start:] = amplitude * sin of what is there, n entries, and z[start + gap:] = amplitude * its cosine."""
     x = z[start : start + n].copy()

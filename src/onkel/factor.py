@@ -14,7 +14,7 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import slots
-from ._simd import add_times, aligned, dot
+from ._simd import BLOCK, add_times, aligned, dot
 
 
 class Work(NamedTuple):
@@ -32,11 +32,6 @@ class Factor(NamedTuple):
     scratch: Work
 
 
-def work(n):
-    """Work space for n slots."""
-    return Work(aligned(n, float), aligned(n, float), aligned((1, n), float))
-
-
 def factor(capacity, outputs, ridge):
     """Factors without points."""
     n = slots(capacity, float)
@@ -46,13 +41,8 @@ def factor(capacity, outputs, ridge):
         np.zeros((outputs, capacity), np.int64),
         np.zeros(outputs, np.int64),
         float(ridge),
-        work(n),
+        Work(aligned(n, float), aligned(n, float), aligned((1, n), float)),
     )
-
-
-def with_own_work(factor):
-    """The same factors with work space of their own."""
-    return factor._replace(scratch=work(len(factor.scratch.b)))
 
 
 def matrix_of(factor, r=0):
@@ -61,15 +51,18 @@ def matrix_of(factor, r=0):
     return factor.rows[r :: len(factor.size)][:n, :n].copy()
 
 
-@jit
+@jit(inside=True)
 def weigh(factor, r, k):
-    """b = S k, from the kernel row of all stored points."""
-    b = factor.scratch.b
-    for i in range(factor.size[r]):
+    """b = S k, from the kernel row of all stored points; clears what `dot` reads beyond, here and in u."""
+    b, u, _ = factor.scratch
+    n = factor.size[r]
+    for i in range(n):
         b[i] = factor.roots[r, i] * k[factor.place[r, i]]
+    for i in range(n, -(-n // BLOCK) * BLOCK):
+        b[i] = u[i] = 0.0
 
 
-@jit
+@jit(inside=True)
 def leave(factor, r, kxx, least):
     """kxx - |u|^2, at least 0, for u = F b; gives up, with part of u, once it has fallen to `least`."""
     rows, outputs = factor.rows, factor.size.shape[0]
@@ -83,7 +76,7 @@ def leave(factor, r, kxx, least):
     return max(rest, 0.0)
 
 
-@jit
+@jit(inside=True)
 def back(factor, r):
     """m = F'u."""
     rows, outputs = factor.rows, factor.size.shape[0]
@@ -95,7 +88,7 @@ def back(factor, r):
         add_times(m, 0, flat, (i * outputs + r) * stride, i + 1, u[i])
 
 
-@jit
+@jit(inside=True)
 def append(factor, r, slot, root, rest):
     """Add the point whose u and m are in the scratch, stored in `slot`; rest = kxx - |u|^2."""
     n, m = factor.size[r], factor.scratch.m

@@ -19,7 +19,7 @@ from ._panels import padded
 from ._simd import HADAMARD, LINE, aligned, butterflies, sincos_of, turn
 from .kernels import EXPONENTIAL, LAPLACIAN, MATERN32, MATERN52, RBF
 from .rng import uniforms
-from .rows import copy_columns, dots_in_panel
+from .rows import DOTS, block, copy_columns, dots_in_panel
 
 FIRST_LEVEL = 2**15  # bytes of a panel of frequencies that stay in the processor's first cache over a chunk
 KINDS = ("plain", "orthogonal", "structured", "fastfood")
@@ -87,8 +87,9 @@ def _(map, rows, first, last, z, stride):
     weights, n, _ = map
     panels, _, width = weights.shape
     for p in range(panels):
-        for t in range(first, last):
-            dots_in_panel(rows, t, weights, p, min(width, n - p * width), z, (t - first) * stride)
+        if not block(rows, DOTS, first, last - first, weights, p * width, min(p * width + width, n), z, 0, stride):
+            for t in range(first, last):
+                dots_in_panel(rows, t, weights, p, min(width, n - p * width), z, (t - first) * stride)
     for c in range(last - first):
         waves(z, c * stride, stride // 2, n)
 

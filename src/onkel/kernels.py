@@ -9,8 +9,8 @@ from typing import NamedTuple
 from numpy import exp, sqrt, tanh
 
 from ._jit import generic, jit
-from ._simd import exp_of
-from .rows import dots, l1dists, l1norm, sqdists, sqnorm
+from ._simd import exp_of, take_row
+from .rows import DOTS, L1DISTS, SQDISTS, block, dots, l1dists, l1norm, sqdists, sqnorm
 
 LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE, EXPONENTIAL, MATERN32, MATERN52 = range(9)
 
@@ -83,21 +83,55 @@ def measure(kernel, rows, t):
     return sqnorm(rows, t)
 
 
+@generic(default=True)
+def bases(kernel, rows, first, count, points, start, stop, out, at):
+    """out[at + c, i] = what k(row first + c, point i) is a function of, for c < count and start <= i < stop.
+
+    False, and nothing done, where `against` is as fast or all there is.
+    """
+    return False
+
+
+@generic(default=True)
+def of_bases(kernel, rows, t, norms, n, base, c, k):
+    """k[i] = k(x, point i) for i < n, as `against` has it bit for bit, from row c of what `bases` left."""
+
+
 @against.register(Kernel)
 def _(kernel, rows, t, points, norms, n, k):
-    if kernel.kind == RBF:
+    if kernel.kind == RBF or kernel.kind >= EXPONENTIAL:
         sqdists(rows, t, points, n, k, norms)
-        exp_of(k, n, -kernel.gamma)
     elif kernel.kind == LAPLACIAN:
         l1dists(rows, t, points, n, k, norms)
-        exp_of(k, n, -kernel.gamma)
-    elif kernel.kind >= EXPONENTIAL:
-        sqdists(rows, t, points, n, k, norms)
-        map_sqdists(kernel, k, n, norms, sqnorm(rows, t))
     else:
         dots(rows, t, points, n, k)
-        if kernel.kind != LINEAR:
-            map_dots(kernel, k, n, norms, sqnorm(rows, t))
+    finish(kernel, rows, t, norms, n, k)
+
+
+@bases.register(Kernel)
+def _(kernel, rows, first, count, points, start, stop, out, at):
+    what = L1DISTS if kernel.kind == LAPLACIAN else DOTS
+    if kernel.kind == RBF or kernel.kind >= EXPONENTIAL:
+        what = SQDISTS
+    stride = out.shape[1]
+    return block(rows, what, first, count, points, start, stop, out, at * stride, stride)
+
+
+@of_bases.register(Kernel)
+def _(kernel, rows, t, norms, n, base, c, k):
+    take_row(base, c, k, n)
+    finish(kernel, rows, t, norms, n, k)
+
+
+@jit(inside=True)
+def finish(kernel, rows, t, norms, n, k):
+    """k = k(x, z) from the base quantities."""
+    if kernel.kind == RBF or kernel.kind == LAPLACIAN:
+        exp_of(k, n, -kernel.gamma)
+    elif kernel.kind >= EXPONENTIAL:
+        map_sqdists(kernel, k, n, norms, sqnorm(rows, t))
+    elif kernel.kind != LINEAR:
+        map_dots(kernel, k, n, norms, sqnorm(rows, t))
 
 
 @itself.register(Kernel)
@@ -119,7 +153,7 @@ def _(kernel, rows, t):
     return l1norm(rows, t) if kernel.kind == LAPLACIAN else sqnorm(rows, t) * 1.0
 
 
-@jit
+@jit(inside=True)
 def map_dots(kernel, k, n, norms, xx):
     """k = k(x, z) from k = <x, z>, |z|^2 and |x|^2, for the kernels that are functions of inner products."""
     if kernel.kind == POLY:
@@ -137,7 +171,7 @@ def map_dots(kernel, k, n, norms, xx):
             k[i] = k[i] / product if product > 0.0 else 0.0
 
 
-@jit
+@jit(inside=True)
 def map_sqdists(kernel, k, n, norms, xx):
     """k = k(x, z) from k = |x - z|^2, for the kernels that are functions of the distance.
 

@@ -31,14 +31,13 @@ def leverage(capacity, ridge, key, *, outputs=1, accuracy=0.5, oversampling=1.0,
     return Leverage(kept, generator(key), float(accuracy), float(oversampling), float(floor), bool(force_first))
 
 
-@jit
+@jit(inside=True)
 def score_of(leverage, rest):
     """The estimate of the ridge leverage score: 1 + accuracy times rest / (ridge + rest)."""
-    total = leverage.factor.ridge + rest
-    return (1.0 + leverage.accuracy) * rest / total if total > 0.0 else 0.0
+    return (1.0 + leverage.accuracy) / (1.0 + leverage.factor.ridge / rest) if rest > 0.0 else 0.0
 
 
-@jit
+@jit(inside=True)
 def admit(leverage, r, k, kxx, scale):
     """The probability with which sqrt(scale) x is sampled if it is, else 0; k is the kernel row of x.
 
@@ -62,7 +61,7 @@ def admit(leverage, r, k, kxx, scale):
     return max(min(leverage.oversampling * score_of(leverage, scale * rest), 1.0), leverage.floor)
 
 
-@jit
+@jit(inside=True)
 def enrol(leverage, r, slot, k, kxx, root):
     """Add root times the row that `admit` let in, stored in `slot`."""
     factor = leverage.factor
@@ -72,7 +71,7 @@ def enrol(leverage, r, slot, k, kxx, root):
     append(factor, r, slot, root, rest)
 
 
-@jit
+@jit(inside=True)
 def sample(leverage, kernel, f, rows, t):
     """Let KORS decide whether row t, whose kernel row is in the scratch, joins the points of f; returns whether."""
     n, kxx = f.count[SIZE], itself(kernel, rows, t)

@@ -27,7 +27,7 @@ def slope(loss, gap):
     return gap if loss.kind == HALF_SQUARED else 1.0
 
 
-@jit
+@jit(inside=True)
 def bend(loss, gap):
     """d^2 loss / d gap^2, 0 up to epsilon."""
     if loss.kind == LOGISTIC:

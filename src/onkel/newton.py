@@ -11,7 +11,7 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import slots
-from ._simd import add_times, aligned, dot, exchange
+from ._simd import BLOCK, add_times, aligned, dot, exchange
 from .losses import bend, slope
 from .outputs import aim_alone
 
@@ -26,6 +26,10 @@ class Curve(NamedTuple):
     sigma: float
 
 
+class Work(NamedTuple):
+    q: np.ndarray  # (slots,) A^-1 z
+
+
 class Newton(NamedTuple):
     """Weights on features z and the inverse of A, for every output; always float64."""
 
@@ -34,7 +38,7 @@ class Newton(NamedTuple):
     diagonal: np.ndarray  # (outputs, slots) of D
     alpha: float
     clip: float
-    scratch: np.ndarray  # (1, slots) A^-1 z
+    scratch: Work
 
 
 class Turn(NamedTuple):
@@ -54,13 +58,8 @@ def newton(capacity, outputs, alpha, clip):
         aligned((outputs, n), float),
         float(alpha),
         float(clip),
-        aligned((1, n), float),
+        Work(aligned(n, float)),
     )
-
-
-def with_own_work(newton):
-    """The same with work space of its own."""
-    return newton._replace(scratch=aligned(newton.scratch.shape, float))
 
 
 def inverse_of(newton, n, r=0):
@@ -69,12 +68,12 @@ def inverse_of(newton, n, r=0):
     return (U * newton.diagonal[r, :n]) @ U.T
 
 
-@jit
+@jit(inside=True)
 def bounded(score, clip):
     return min(max(score, -clip), clip)
 
 
-@jit
+@jit(inside=True)
 def judge(task, loss, curve, score, clip, y, r, weight):
     """What output r asks for, given its score before the bound; a weight multiplies the loss."""
     f = bounded(score, clip)
@@ -84,19 +83,19 @@ def judge(task, loss, curve, score, clip, y, r, weight):
     return Turn(score - f, weight * push, weight * sharp)
 
 
-@jit
+@jit(inside=True)
 def length(turn, size):
     """The step along A^-1 z of a round, size = z'A^-1 z before it: into the bounds, then down the gradient."""
     step = turn.push / (1.0 + turn.sharp * size)
     return step + turn.excess / size if size > LEAST else step
 
 
-@jit
+@jit(inside=True)
 def solve(newton, r, z, n, sharp):
     """Leave A^-1 z in the scratch and return z'A^-1 z, both from before A gains sharp z z'."""
     columns, diagonal, outputs = newton.columns, newton.diagonal, newton.weights.shape[0]
-    q = newton.scratch.reshape(newton.scratch.size)
-    for j in range(n):
+    q = newton.scratch.q
+    for j in range(-(-n // BLOCK) * BLOCK):
         q[j] = 0.0
     size, before = 0.0, 1.0
     for j in range(n):
@@ -112,20 +111,20 @@ def solve(newton, r, z, n, sharp):
     return size
 
 
-@jit
+@jit(inside=True)
 def move(newton, r, n, step):
     """w <- w - step A^-1 z."""
-    add_times(newton.weights, r, newton.scratch.reshape(newton.scratch.size), 0, n, -step)
+    add_times(newton.weights, r, newton.scratch.q, 0, n, -step)
 
 
-@jit
+@jit(inside=True)
 def enlarge(newton, n):
     """A feature more, number n, of which nothing is known: A gains a row of alpha on its diagonal."""
     for r in range(newton.weights.shape[0]):
         newton.diagonal[r, n] = 1.0 / newton.alpha
 
 
-@jit
+@jit(inside=True)
 def restart(newton, n):
     """Back to w = 0 and A = alpha I on n features."""
     for r in range(newton.weights.shape[0]):

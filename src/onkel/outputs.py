@@ -19,7 +19,7 @@ class Task(NamedTuple):
     epsilon: float = 0.0  # regression: a miss up to epsilon is none
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def aim(task, scores, t, y, move):
     """(wrong, gap) of example t's scores against y; leaves the direction in move."""
     if task.kind == BINARY:
@@ -33,7 +33,7 @@ def aim(task, scores, t, y, move):
     return aim_class(task, scores, t, int(y), move)
 
 
-@jit
+@jit(inside=True)
 def aim_alone(task, f, y, r):
     """(gap, direction) of output r by itself, whose score is f: of many classes, is it class r or not?"""
     if task.kind == REGRESSION:
@@ -42,7 +42,7 @@ def aim_alone(task, f, y, r):
     return 1.0 - side * f, side
 
 
-@jit
+@jit(inside=True)
 def aim_class(task, scores, t, y, move):
     rival = -1
     for r in range(move.shape[0]):

@@ -5,9 +5,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import generic, jit
-from ._panels import panel_dots, panel_l1dists, panel_sparse_dots, panel_sparse_excess, panel_sqdists
+from ._panels import (
+    block_dots,
+    block_l1dists,
+    block_sqdists,
+    panel_dots,
+    panel_l1dists,
+    panel_sparse_dots,
+    panel_sparse_excess,
+    panel_sqdists,
+)
 from ._simd import l1dists_of_excess, lowest_bit, sqdists_of_dots
 
+DOTS, SQDISTS, L1DISTS = range(3)
 ZERO, ONE, EVERY = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
 
@@ -61,7 +71,30 @@ def l1norm(rows, t):
     """|x| in the 1-norm."""
 
 
+@generic(default=True)
+def block(rows, what, first, count, points, start, stop, out, at, stride):
+    """out[at + c * stride + i] = DOTS, ... of row first + c and point i, for c < count and start <= i < stop.
+
+    False, and nothing done, for rows that are no faster many at once than one after the other.
+    """
+    return False
+
+
 # Dense rows: direct differences, exact far from the origin.
+
+
+@block.register(Dense)
+def _(rows, what, first, count, points, start, stop, out, at, stride):
+    width = points.shape[2]
+    for p in range(start // width, (stop + width - 1) // width):
+        low, high = max(start - p * width, 0), min(stop - p * width, width)
+        if what == SQDISTS:
+            block_sqdists(rows.values, first, count, points, p, low, high, out, at, stride)
+        elif what == DOTS:
+            block_dots(rows.values, first, count, points, p, low, high, out, at, stride)
+        else:
+            block_l1dists(rows.values, first, count, points, p, low, high, out, at, stride)
+    return True
 
 
 @dots.register(Dense)

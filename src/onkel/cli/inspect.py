@@ -38,8 +38,8 @@ def _lines(learner: Any, document: dict[str, Any], size: int) -> Iterator[tuple[
         yield "support", f"{learner.n_support_:,} vectors"
     notes = document["notes"] or {}
     if "position" in notes:
-        place = {name: value for name, value in notes["position"].items() if name in ("byte", "line", "row")}
-        yield "source", "read up to " + ", ".join(f"{name} {value:,}" for name, value in place.items())
+        place = {name: value for name, value in notes["position"].items() if name in ("rows", "line", "byte")}
+        yield "source", "goes on behind " + ", ".join(f"{name} {value:,}" for name, value in place.items())
     default = type(learner)().get_params()
     for name, value in learner.get_params().items():
         yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}" + " *" * (value != default[name])

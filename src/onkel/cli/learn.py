@@ -47,7 +47,7 @@ def common_options(command: Any) -> Any:
     "--classes",
     metavar="LABELS",
     help="All labels that may come, such as -1,1. [default: a first look at the "
-    "source finds them; of standard input, its first batch]",
+    "source finds them; of standard input, its first 500 rows]",
 )
 @click.option(
     "-p", "--param", metavar="NAME=VALUE", multiple=True, help="Any parameter of the learner. May be repeated."

@@ -11,6 +11,7 @@ from ..io.streams import Batch, Stream, StreamError
 from .learners import Task
 from .options import Source
 
+PEEK = 500  # rows of the first batch
 MOST_LABELS = 50  # numbers of more values than that are no labels
 
 
@@ -35,6 +36,7 @@ def look(source: Source, task: Task | None, classes: Any) -> tuple[Found, Stream
         found = _found(source.open(), task, everything=True)[0]
         return found, source.with_labels(found.labels).open(), []
     stream = source.open()
+    stream.batch_rows = PEEK
     found, first = _found(stream, task, everything=False)
     return found, stream, first
 
@@ -61,8 +63,9 @@ def _found(stream: Stream, task: Task | None, *, everything: bool) -> tuple[Foun
         return Found(task, "number", None, rows if everything else None), first
     if len(labels) < 2:
         where = "" if everything else f" in the first {rows:,} rows"
+        only = int(min(labels)) if whole else min(labels)
         raise ValueError(
-            f"{stream.source}: there is one label only{where}, {min(labels)!r}; --classes names all that may come"
+            f"{stream.source}: there is one label only{where}, {only!r}; --classes names all that may come"
         )
     form = "text" if kind == "O" else "integer" if whole else "number"
     known = np.array(sorted(labels), dtype=object if kind == "O" else np.int64 if whole else np.float64)

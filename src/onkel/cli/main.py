@@ -43,6 +43,9 @@ class Commands(click.Group):
             return super().invoke(ctx)
         except (click.ClickException, click.exceptions.Exit, click.Abort):
             raise
+        except KeyboardInterrupt:
+            click.echo("onkel: stopped", err=True)
+            sys.exit(130)
         except BrokenPipeError:  # the reader of our output has seen enough: `onkel list | head`
             _give_up_output()
             ctx.exit(0)

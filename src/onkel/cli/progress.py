@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import sys
 import time
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ class Lines(Quiet):
         self._next = next(mark for mark in self._marks if mark > state.rows)
         seconds = time.perf_counter() - self._start
         if self._json:
-            click.echo(json.dumps({"event": "progress", **state.facts, "seconds": round(seconds, 3)}))
+            click.echo(json.dumps({"event": "progress", **plain(state.facts), "seconds": round(seconds, 3)}))
         else:
             share = "" if state.share is None else f"{state.share:5.0%}  "
             click.echo(f"{share}{state.rows:>12,} rows  {state.error}  {seconds:,.1f} s", err=True)
@@ -68,7 +69,7 @@ class Bar(Quiet):
 
         class Left(ProgressColumn):
             def render(self, task: Any) -> Text:
-                return times.render(task) if task.total else Text("")
+                return Text.assemble(times.render(task), " left") if task.total else Text("")
 
         times = TimeRemainingColumn(compact=True)
         columns = SpinnerColumn(), BarColumn(20), TextColumn("{task.description}"), Left()
@@ -94,6 +95,12 @@ class Bar(Quiet):
 
     def say(self, text: str) -> None:
         self._progress.console.print(text, highlight=False, markup=False)
+
+
+def plain(facts: dict[str, Any]) -> dict[str, Any]:
+    """Infinity and NaN, which JSON has not, as words."""
+    odd = {name: str(value) for name, value in facts.items() if isinstance(value, float) and not math.isfinite(value)}
+    return {**facts, **odd}
 
 
 def reporter(quiet: bool, as_json: bool) -> Quiet:

@@ -12,10 +12,10 @@ import click
 from .learn import _check_writable, _classes
 from .learners import Task, find, learners
 from .looking import look
-from .options import Source, stream_options, whole_labels
+from .options import Sections, Source, stream_options, whole_labels
 
 
-@click.command()
+@click.command(cls=Sections)
 @click.argument("source", required=False)
 @click.option("-a", "--algorithms", metavar="NAMES", help="Who races, from `onkel list`, such as rbp,fogd,spa.")
 @click.option(

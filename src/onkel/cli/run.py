@@ -14,13 +14,13 @@ import click
 import numpy as np
 
 from ..evaluation.metrics import Metrics
-from ..evaluation.racing import PEEK, default_sigma
+from ..evaluation.racing import default_sigma
 from ..io.model_files import read_model, save
 from ..io.streams import Batch, Stream
 from .learners import Task, estimator_of, find
-from .looking import look
+from .looking import PEEK, look
 from .options import Source, whole_labels
-from .progress import Quiet, State
+from .progress import Quiet, State, plain
 from .stopping import Stop
 
 SLOW, QUICK = 0.5, 0.1  # seconds of learning after which batches become smaller, and larger again
@@ -62,6 +62,7 @@ class Run:
         if task is not None:
             estimator_of(learner.estimator(task), given)  # before a long first look
         found, stream, first = look(source, task, classes)
+        stream.batch_rows = PEEK
         model = estimator_of(learner.estimator(found.task), given)
         run = cls(source.with_labels(found.labels), plan, show, model, Metrics(found.classes), stream)
         run.known_rows, run.free_width = found.rows, not given.keys() & {"gamma", "sigma"}
@@ -72,7 +73,7 @@ class Run:
     def resumed(cls, source: Source, plan: Plan, show: Quiet) -> "Run":
         model, document = read_model(str(plan.output))
         notes = document["notes"] or {}
-        if "position" not in notes:
+        if not notes.keys() >= {"position", "labels", "metrics"}:
             raise ValueError(f"{plan.output} cannot be resumed: it was not written by `onkel learn`")
         metrics = Metrics(getattr(model, "classes_", None))
         metrics.restore(notes["metrics"])
@@ -144,8 +145,10 @@ class Run:
         self.learning += took
         self.first = self.first or (took, len(y))
         self.metrics.update(scores, y)
-        if self.position:  # the first batch decides some things, and compiles
+        if self.position:
             self._pace(took)
+        else:  # the first batch decides some things, so its size is always the same; and it compiles
+            self.stream.batch_rows = self.source.batch_rows
         self.position, self.torn = position, False
         every = self.plan.checkpoint
         if every and self.metrics.n // every > self.kept // every:
@@ -165,8 +168,8 @@ class Run:
     def _choose_width(self, X: Any) -> None:
         """A kernel width from the first rows, unless the user gave one."""
         if self.free_width and self.model.get_params().get("kernel") == "rbf":
-            self.model.set_params(sigma=float(f"{default_sigma(X[:PEEK]):.4g}"))
-            self.notes.append(f"sigma = {self.model.sigma:g} from the first {min(PEEK, X.shape[0])} rows")
+            self.model.set_params(sigma=float(f"{default_sigma(X):.4g}"))
+            self.notes.append(f"sigma = {self.model.sigma:g} from the first {X.shape[0]} rows")
 
     def _pace(self, took: float) -> None:
         """Batches that take about a third of a second at most: for the display, and for Ctrl-C."""
@@ -219,7 +222,7 @@ class Run:
             return
         to_err = self.plan.output == "-"
         if as_json:
-            click.echo(json.dumps(self._as_json(tested)), err=to_err)
+            click.echo(json.dumps(self._as_json(tested), default=str), err=to_err)
         else:
             for name, text in self._as_text(tested):
                 click.echo(f"{name:<9} {text}", err=to_err)
@@ -238,11 +241,11 @@ class Run:
     def _as_json(self, tested: Metrics | None) -> dict[str, Any]:
         result = {
             "event": "result", "estimator": type(self.model).__name__, "rows": self.metrics.n,
-            "features": self.model.n_features_in_, **self._facts(),
+            "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None), "parameters": self.model.get_params(),
-            "output": self.plan.output,
+            "n_support": getattr(self.model, "n_support_", None),
+            "parameters": plain(self.model.get_params(deep=False)), "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
             result["classes"] = self.classes.tolist()

@@ -1,10 +1,14 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
+import dataclasses
 import itertools
-from collections.abc import Iterator
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple, Self
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
@@ -15,13 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from ..expansion import PAUSE, SEEN, empty
+from ..expansion import CHUNK, PAUSE, SEEN, empty
 from ..outputs import BINARY, MULTICLASS, REGRESSION, SOFTMAX, Task
 from ..rows import Dense, Sparse
 from ..state import arrays, restore, state_dict, twin
 from ..stream import INTERLUDE, ROOM, learn, score
 from ._parameters import STEERING, estimator, validate
+from ._short import SMALL, Door, Past, Watch, Window, finite_number, one_row, overflow
 
+ABSENT: Any = None
+ONLY_FIT = {"grow_features", "n_passes", "shuffle", "random_state"}
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
 
@@ -237,8 +244,9 @@ class OnlineEstimator(RowReader):
         return random
 
     def _parameters(self) -> dict[str, Any]:
-        only_fit = ("grow_features", "n_passes", "shuffle", "random_state")
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in only_fit}
+        return {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ONLY_FIT
+        }
 
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
@@ -259,9 +267,24 @@ class OnlineEstimator(RowReader):
         self._learner = self._widened(self._learner, d)
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch and be able to undo it: with a copy of the state, or an older one and what was learnt since."""
+        past = self._past if self._past is not None and self._past.holds(self) else Past(self)
+        if self._door is not None and self._door.past is past:
+            self._door.hand_over()
+        self._past = None  # Ctrl-C keeps what was learnt
+        try:
+            scores = self._turns(rows, targets, weights)
+        except Exception:
+            past.restore(self)
+            raise
+        if self._learner is past.learner and len(targets) <= SMALL:
+            past.add(rows, targets, weights)
+            self._past = past
+        return scores
+
+    def _turns(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch, turn by turn."""
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
-        first = self._learner
-        saved = self._saved()
         start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
             pause = self._learner.f.count[PAUSE]
@@ -275,13 +298,13 @@ class OnlineEstimator(RowReader):
                 scores[start] = said  # before the interlude
             said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
             if not (np.isfinite(scores[start:stop]).all() and self._finite()):
-                self._undo(first, saved)
-                raise ValueError(
-                    f"The model overflowed between rows {start} and {stop - 1} of this batch. Smaller steps "
-                    "(eta, C, larger reg) or scaled features and targets help. Nothing of the batch was learnt."
-                )
+                raise overflow(start, stop - 1)
             start = stop
+        self._settle()
         return scores
+
+    def _settle(self) -> None:
+        """What is to be done after a batch."""
 
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
@@ -298,20 +321,57 @@ class OnlineEstimator(RowReader):
             held[name][...] = array
 
     def _finite(self) -> bool:
-        """Whether all numbers that a batch may change are finite; points are."""
-        passed = ("f.points", *self._constant())
-        held = arrays(self._learner).items()
-        return all(np.isfinite(a).all() for name, a in held if a.dtype.kind == "f" and not name.startswith(passed))
+        """Whether all numbers that a batch may change are finite."""
+        if self._watch is None or self._watch.learner is not self._learner:
+            self._watch = Watch(self)
+        return self._watch.finds_all_finite()
+
+    # One row.
+
+    _past = _watch = _door = _windows = ABSENT
+
+    def _learn_row(self, x: Any, y: Any, weight: float) -> Any:
+        """The score of a row before it is learnt, or its scores; None for a row to be learnt like a batch."""
+        door = self._door
+        if door is None or not door.is_for(self):
+            if not hasattr(self, "_learner") or self._made_with != self._parameters():
+                return None
+            door = self._door = Door(self)
+        return door.learn(self, x, y, weight)
+
+    def _score_row(self, x: Any) -> Any:
+        """The score of a row, or its scores."""
+        self._fitted()
+        if self._windows is None:
+            self._windows = []
+        try:
+            window = self._windows.pop()  # no other thread's
+        except IndexError:
+            window = Window(self)
+        if window.learner is not self._learner:
+            window = Window(self)
+        score = window.score(self, x)
+        self._windows.append(window)
+        return _narrow(self._scores(one_row(x)))[0] if score is None else score
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        """From a label or number of the user's to a target; None, or a TypeError, when it is none."""
+        raise NotImplementedError
 
     def _scores(self, X: Any) -> np.ndarray:
         self._fitted()
-        X, scores = self._to_read(X), []
-        reader, step = self._reader(X.shape[1]), self._turn(self._learner)
-        for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
-            scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
-            score(reader, _rows(rows), scores[-1])
-        return np.concatenate(scores)
+        X = self._to_read(X)
+        scores = np.empty((X.shape[0], self._setting.outputs), self._setting.dtype)
+        step = -(-self._turn(self._learner) // CHUNK) * CHUNK
+        rows, readers = _rows(X), list[Any]()  # a reader for every thread
+
+        def look(start: int) -> None:
+            reader = readers.pop() if readers else self._reader(X.shape[1])
+            score(reader, part(rows, start, start + step), scores[start : start + step])
+            readers.append(reader)
+
+        in_threads(look, range(0, X.shape[0], step))
+        return scores
 
     def _task(self) -> Task:
         raise NotImplementedError
@@ -326,6 +386,10 @@ class OnlineEstimator(RowReader):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
+
+    def __getstate__(self) -> dict[str, Any]:
+        short = ("_past", "_watch", "_door", "_windows")
+        return {name: value for name, value in super().__getstate__().items() if name not in short}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -364,6 +428,26 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         first = not hasattr(self, "_learner")
         return _narrow(self._learn(X, y, sample_weight, first=first, classes=classes))
 
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0, classes: Any = None) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns its decision value before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], classes, [sample_weight])[0] if score is None else score
+
+    def decision_one(self, x: Any) -> Any:
+        """`decision_function` for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one row, an array, in a few microseconds."""
+        score = self._score_row(x)
+        return self.classes_[score.argmax() if isinstance(score, np.ndarray) else int(score >= 0)]
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        targets = np.arange(len(self.classes_), dtype=np.float64)
+        if len(targets) == 2:
+            targets = 2 * targets - 1
+        return dict(zip(self.classes_.tolist(), targets.tolist())).get
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,), positive for classes_[1], or (n, n_classes)."""
         return _narrow(self._scores(X))
@@ -401,8 +485,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     _softmax: ClassVar[bool] = True  # whether the logistic loss of many classes is that of the softmax
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
-        check_classification_targets(y)
         if first:
+            check_classification_targets(y)
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(
@@ -414,13 +498,14 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
+        index = np.searchsorted(self.classes_, y)
+        seen = self.classes_.take(index, mode="clip") == y
+        if not np.all(seen):
             raise ValueError(
-                f"y has labels that are not among the classes {self.classes_!r}: {unseen[:5]!r}. "
+                f"y has labels that are not among the classes {self.classes_!r}: {np.unique(y[~seen])[:5]!r}. "
                 "The first call of partial_fit or learn must name all that may come: classes=[...]."
             )
-        index = np.searchsorted(self.classes_, y).astype(np.float64)
+        index = index.astype(np.float64)
         return 2 * index - 1 if len(self.classes_) == 2 else index
 
     def __sklearn_tags__(self) -> Any:
@@ -447,6 +532,18 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         """Learn a further batch and return the prediction for every row before it was learnt."""
         return _narrow(self._learn(X, y, sample_weight, first=not hasattr(self, "_learner")))
 
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns the prediction before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], [sample_weight])[0] if score is None else score
+
+    def predict_one(self, x: Any) -> Any:
+        """The number predicted for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        return finite_number
+
     def predict(self, X: Any) -> np.ndarray:
         """The number predicted for every row."""
         return _narrow(self._scores(X))
@@ -461,6 +558,23 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = self._slow
         return tags
+
+
+def in_threads(work: Callable[[int], None], starts: Sequence[int]) -> None:
+    """Do the pieces of a large piece of work, side by side on all cores; OMP_NUM_THREADS limits their number."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    threads = min(len(starts), int(wanted) if wanted.isdecimal() and int(wanted) else joblib.cpu_count())
+    if threads < 2:
+        for start in starts:
+            work(start)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for _ in pool.map(work, starts):
+                pass
+        except BaseException:  # Ctrl-C, too
+            pool.shutdown(cancel_futures=True)
+            raise
 
 
 def _narrow(scores: np.ndarray) -> np.ndarray:

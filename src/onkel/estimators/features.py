@@ -158,11 +158,9 @@ class _NOGD(_LinearRule, NystroemMap, KernelUser):
     def _constant(self) -> tuple[str, ...]:
         return ("map.",) if self.switched_ else ()
 
-    def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        scores = super()._run(rows, targets, weights)
+    def _settle(self) -> None:
         if self._learner.f.count[PAUSE]:  # the last example of the batch filled the budget
             self._make_room()
-        return scores
 
     def _make_room(self) -> None:
         switch(self._learner.map, self._learner.f, self._rank(self._capacity()))

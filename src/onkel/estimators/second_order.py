@@ -6,8 +6,6 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import _num_samples
 
-from .. import factor as factors
-from .. import newton as steps
 from .._panels import panel_shape, slots
 from ..expansion import SIZE, UNLIMITED, dense_points, with_own_scratch
 from ..factor import factor, matrix_of
@@ -18,6 +16,7 @@ from ..leverage import Leverage, leverage
 from ..losses import curvature
 from ..newton import CONSTANT, HESSIAN, Curve, newton
 from ..outputs import REGRESSION, Task
+from ..state import own_scratch
 from ._base import KernelClassifier, KernelEstimator, KernelRegressor, PointKeeper, loss_of, widened
 from ._online import Setting
 from ._parameters import STEERING, estimator
@@ -115,7 +114,7 @@ class KORS(_Sampling):
     def _reader(self, d: int) -> Any:
         sampler = self._learner
         f = with_own_scratch(sampler.f) if d == self._setting.d else widened(sampler.f, d)
-        leverage = sampler.leverage._replace(factor=factors.with_own_work(sampler.leverage.factor))
+        leverage = sampler.leverage._replace(factor=own_scratch(sampler.leverage.factor))
         return sampler._replace(f=f, leverage=leverage)
 
     @property
@@ -248,8 +247,7 @@ class _ProsNKons(_SecondOrder, _Sampling):
     def _reader(self, d: int) -> Any:
         learner = self._learner
         f = with_own_scratch(learner.f) if d == self._setting.d else widened(learner.f, d)
-        span, newton = factors.with_own_work(learner.span), steps.with_own_work(learner.newton)
-        return learner._replace(f=f, span=span, newton=newton)
+        return learner._replace(f=f, span=own_scratch(learner.span), newton=own_scratch(learner.newton))
 
     @property
     def dual_coef_(self) -> np.ndarray:

@@ -67,8 +67,8 @@ def page(heats: Sequence[Heat], *, title: str = "A race of online kernel learner
 <body>
 <h1>{html.escape(title)}</h1>
 <p class="faint">Every example was predicted before it was learnt. Learning is timed with predicting and without
-compiling. The size counts support vectors, landmarks or random frequencies; kB is the memory that the model's state
-takes.</p>
+compiling. The size counts support vectors, landmarks, random frequencies or features; kB is the memory that the
+model's state takes.</p>
 {body}
 </body>
 </html>

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..alignment import distances, gamma_of
-from ..datasets import load, sea, turning_moons
 from ..estimators._online import OnlineEstimator
 from ..io.model_files import ESTIMATORS
 from .reports import Checkpoint, Report, finite
@@ -264,11 +263,25 @@ def _marks() -> Iterator[int]:
 
 def _digits(*, parity: bool) -> Callable[[int], tuple[Any, Any]]:
     def shuffled(seed: int) -> tuple[Any, Any]:
+        from ..datasets import load  # loads much
+
         X, y = load("digits", dtype=np.float64, dense=True)
         order = np.random.default_rng(seed).permutation(len(y))
         return X[order] / 16, (y % 2 if parity else y)[order]
 
     return shuffled
+
+
+def _moons(seed: int) -> tuple[Any, Any]:
+    from ..datasets import turning_moons  # loads much
+
+    return turning_moons(20_000, turns=1, noise=0.2, random_state=seed)
+
+
+def _threshold(seed: int) -> tuple[Any, Any]:
+    from ..datasets import sea  # loads much
+
+    return sea(20_000, noise=0.1, random_state=seed)
 
 
 TRACKS = (
@@ -277,11 +290,11 @@ TRACKS = (
     Track(
         "turning moons",
         "In which of two half-moons is the point? They turn slowly, once in all.",
-        lambda seed: turning_moons(20_000, turns=1, noise=0.2, random_state=seed),
+        _moons,
     ),
     Track(
         "leaping threshold",
         "Is x1 + x2 below a threshold that leaps three times? 10% of labels are wrong.",
-        lambda seed: sea(20_000, noise=0.1, random_state=seed),
+        _threshold,
     ),
 )

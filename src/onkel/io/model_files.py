@@ -25,6 +25,7 @@ import safetensors.numpy
 
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
+from .._version import __version__
 from ..estimators import budget, exact, features, second_order, transformers
 from ..estimators._base import PointKeeper
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
@@ -170,7 +171,7 @@ def _describe(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     classes = getattr(model, "classes_", None)
     values = (
-        FORMAT, _version(), type(model).__name__, parameters,
+        FORMAT, __version__, type(model).__name__, parameters,
         {name: value for name, value in learnt_with.items() if value != parameters[name]},
         _plain(setting.kernel, "kernel"), None if classes is None else _labels(classes),
         setting.d, None if names is None else [str(name) for name in names],
@@ -186,7 +187,7 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     name, given, changed = document["class"], document["parameters"], document["learnt_with"]
     cls = ESTIMATORS.get(name) if isinstance(name, str) else None
     if cls is None:
-        raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
+        raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {__version__}")
     _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
     _need(document["notes"] is None or isinstance(document["notes"], dict), "its notes are no table")
     _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
@@ -371,12 +372,6 @@ def _text(document: Any) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
-def _version() -> str:
-    from .. import __version__  # not there yet when the package imports this file
-
-    return __version__
-
-
 # ---------------------------------------------------------------------------------------- the file
 
 
@@ -459,7 +454,7 @@ def _header(file: BinaryIO) -> tuple[dict[str, _Array], dict[str, Any]]:
     document = _json(told["onkel"].encode("utf-8", "surrogatepass"))
     number = document.get("format")
     if _whole(number, FORMAT + 1):
-        raise _FlawError(f"its format is {number}, this onkel {_version()} reads up to {FORMAT}", "Upgrade onkel.")
+        raise _FlawError(f"its format is {number}, this onkel {__version__} reads up to {FORMAT}", "Upgrade onkel.")
     _need(_whole(number, 1), "its format has no valid number")
     try:
         written = _text(document) == told["onkel"]

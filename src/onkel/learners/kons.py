@@ -63,7 +63,7 @@ def _(self, rows, t, y, weight, scores):
         insert(f, n, kernel, rows, t, 1.0)
 
 
-@jit
+@jit(inside=True)
 def advance(f, A, r, step):
     """f <- f - step A^-1 phi(x) in output r, but for the coefficient of x itself, which is left in move."""
     for i in range(A.size[r]):
@@ -71,7 +71,7 @@ def advance(f, A, r, step):
     f.scratch.move[r] = -step / A.ridge
 
 
-@jit
+@jit(inside=True)
 def drawn(leverage, r, n, k, kxx, sharp):
     """Whether A gains the term of sqrt(sharp) phi(x); x will be point n."""
     if leverage.floor >= 1.0:
