@@ -32,6 +32,8 @@ ONE_PER_LEARNER = (
     "mapped-nystroem-binary",
     "nogd-late-multiclass",
     "skegd-average-multiclass",
+    "sketched-kons-multiclass",
+    "con-kons-literal-multiclass",
     "budget-perceptron-multiclass",
     "forgetron-greedy-multiclass",
     "projectron++-both-binary",

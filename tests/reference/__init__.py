@@ -14,6 +14,7 @@ from .perceptrons import (
     rbp,
     stoptron,
 )
+from .second_order import Sampler, con_kons, kons, pros_n_kons
 from .sketching import skegd
 
 __all__ = [
@@ -21,10 +22,12 @@ __all__ = [
     "Mean",
     "Model",
     "Result",
+    "Sampler",
     "bogd",
     "bpa",
     "bsgd",
     "budget_perceptron",
+    "con_kons",
     "cosine",
     "dual_sgd",
     "duol",
@@ -32,6 +35,7 @@ __all__ = [
     "forgetron",
     "kernel_ogd",
     "kernel_perceptron",
+    "kons",
     "krls",
     "laplacian",
     "linear",
@@ -45,6 +49,7 @@ __all__ = [
     "poly",
     "projectron",
     "projectron_pp",
+    "pros_n_kons",
     "random_frequencies",
     "rbf",
     "rbp",

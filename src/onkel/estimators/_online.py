@@ -117,6 +117,7 @@ class OnlineEstimator(RowReader):
 
     _numeric: ClassVar[bool] = False
     _grows: ClassVar[bool] = False  # whether its capacity begins below `_most`
+    _steering: ClassVar[set[str]] = STEERING  # what set_params may change between two batches
 
     # What a learner's own class says.
 
@@ -251,10 +252,10 @@ class OnlineEstimator(RowReader):
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
         changed = {name for name, value in self._parameters().items() if value != self._made_with[name]}
-        if fixed := sorted(changed - STEERING):
+        if fixed := sorted(changed - self._steering):
             raise ValueError(
                 f"{', '.join(fixed)} cannot change after the first batch; call fit to start anew. "
-                f"What can: {', '.join(sorted(STEERING & self._made_with.keys()))}."
+                f"What can: {', '.join(sorted(self._steering & self._made_with.keys()))}."
             )
         self._setting = self._setting._replace(task=self._task())
         new = self._make(self._setting, self._capacity())
@@ -476,9 +477,13 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         """Probability of every class; for the logistic loss."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] > 1:
-            return np.asarray(softmax(scores, axis=1))
+            return self._probabilities(scores)
         positive = expit(scores)
         return np.hstack([1 - positive, positive])
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Those of many classes."""
+        return np.asarray(softmax(scores, axis=1))
 
     def _outputs(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)

@@ -7,6 +7,7 @@ from sklearn.utils import check_array
 
 from ..expansion import SIZE
 from ..features import SPECTRA
+from ..leverage import leverage, take_by_leverage
 from ..nystroem import READY, find_matrix, set_matrix, take_first, take_uniformly
 from ..rng import generator
 from ..rows import Dense
@@ -62,6 +63,7 @@ class OnlineNystroem(NystroemMap, IncrementalTransformer):
     budget: int = 100
     rank: int | None = None
     landmarks: Any = "first"
+    ridge: float = 1.0
 
     def _map_size(self) -> int:
         return int(self.budget) if isinstance(self.landmarks, str) else len(self.landmarks)
@@ -76,12 +78,16 @@ class OnlineNystroem(NystroemMap, IncrementalTransformer):
                 raise ValueError(f"landmarks has {given.shape[1]} columns, but X has {s.d}.")
             take_first(self._map, _rows(given), len(given), 0)
             self._map.born[:] = -1
+        elif self.landmarks == "leverage":
+            self._leverage = leverage(self._map_size(), self.ridge, key)
 
     def _absorb(self, X: Any) -> None:
         n = X.shape[0]
         if not isinstance(self.landmarks, str):
             return
-        if self.landmarks == "uniform":
+        if self.landmarks == "leverage":
+            take_by_leverage(self._map, self._leverage, _rows(X), n, self._seen)
+        elif self.landmarks == "uniform":
             take_uniformly(self._map, _rows(X), n, self._seen, self._rng)
         else:
             take_first(self._map, _rows(X), n, self._seen)
