@@ -47,11 +47,29 @@ from .estimators.features import (
     NOGDClassifier,
     NOGDRegressor,
 )
-from .estimators.transformers import OnlineNystroem, RandomFourierFeatures
+from .estimators.second_order import (
+    KORS,
+    BKonsClassifier,
+    BKonsRegressor,
+    ConKonsClassifier,
+    ConKonsRegressor,
+    KONSClassifier,
+    KONSRegressor,
+    ProsNKonsClassifier,
+    ProsNKonsRegressor,
+    SketchedKONSClassifier,
+    SketchedKONSRegressor,
+)
+from .estimators.sketching import SkeGDClassifier, SkeGDRegressor
+from .estimators.transformers import IncrementalSketch, OnlineNystroem, RandomFourierFeatures
+from .evaluation.comparators import ridge_regret
 from .evaluation.runs import progressive
 from .io import Batch, ModelFileError, Stream, StreamError, load, open_stream, save
 
 __all__ = [
+    "KORS",
+    "BKonsClassifier",
+    "BKonsRegressor",
     "BOGDClassifier",
     "BOGDRegressor",
     "BPAClassifier",
@@ -60,6 +78,8 @@ __all__ = [
     "BSGDRegressor",
     "Batch",
     "BudgetPerceptronClassifier",
+    "ConKonsClassifier",
+    "ConKonsRegressor",
     "DUOLClassifier",
     "DualSGDClassifier",
     "DualSGDRegressor",
@@ -70,6 +90,9 @@ __all__ = [
     "ForgetronClassifier",
     "ForgetronRegressor",
     "IncrementalAlignment",
+    "IncrementalSketch",
+    "KONSClassifier",
+    "KONSRegressor",
     "KernelOGDClassifier",
     "KernelOGDRegressor",
     "KernelPassiveAggressiveClassifier",
@@ -89,11 +112,17 @@ __all__ = [
     "ProjectronClassifier",
     "ProjectronPlusPlusClassifier",
     "ProjectronRegressor",
+    "ProsNKonsClassifier",
+    "ProsNKonsRegressor",
     "RBPClassifier",
     "RBPRegressor",
     "RandomFourierFeatures",
     "SPAClassifier",
     "SPARegressor",
+    "SkeGDClassifier",
+    "SkeGDRegressor",
+    "SketchedKONSClassifier",
+    "SketchedKONSRegressor",
     "StoptronClassifier",
     "StoptronRegressor",
     "Stream",
@@ -103,5 +132,6 @@ __all__ = [
     "load",
     "open_stream",
     "progressive",
+    "ridge_regret",
     "save",
 ]
