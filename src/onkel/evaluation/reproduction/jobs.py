@@ -16,7 +16,7 @@ from .. import comparators
 from ..metrics import Metrics
 from ..runs import progressive, size_of
 from .settings import Parameters, Protocol
-from .streams import TUNING, Facts, Source, held_out, stream
+from .streams import TUNING, Facts, Source, held_out, labels, stream
 
 TICKS = 20  # checkpoints of a curve
 FOLDS = 5
@@ -65,7 +65,7 @@ def _pass(job: Job) -> Outcome:
     X, y = stream(job.source, job.repeat)
     model = made(job)
     every = max(1, -(-len(y) // TICKS))
-    report = progressive({"it": model}, (X, y), classes=_classes(model, y), checkpoints=every)
+    report = progressive({"it": model}, (X, y), classes=_classes(model, job), checkpoints=every)
     last, curve = report.checkpoints[-1], report.curve("it")
     return {
         "error": last.metrics[report.metric],
@@ -80,7 +80,7 @@ def _pass(job: Job) -> Outcome:
 def _batch(job: Job) -> Outcome:
     """Learn the training part in one pass, then predict the test part."""
     X, y = stream(job.source, job.repeat)
-    return _learnt_and_tested(made(job), X, y, *held_out(job.source))
+    return _learnt_and_tested(job, X, y, *held_out(job.source))
 
 
 def _folds(job: Job) -> Outcome:
@@ -89,12 +89,13 @@ def _folds(job: Job) -> Outcome:
     found = []
     for fold in np.array_split(np.arange(len(y)), FOLDS):
         rest = np.setdiff1d(np.arange(len(y)), fold)
-        found.append(_learnt_and_tested(made(job), X[rest], y[rest], X[fold], y[fold]))
+        found.append(_learnt_and_tested(job, X[rest], y[rest], X[fold], y[fold]))
     return {"error": float(np.mean([one["error"] for one in found]))}
 
 
-def _learnt_and_tested(model: Any, X: Any, y: Any, X_test: Any, y_test: Any) -> Outcome:
-    classes = _classes(model, np.concatenate([y, y_test]))
+def _learnt_and_tested(job: Job, X: Any, y: Any, X_test: Any, y_test: Any) -> Outcome:
+    model = made(job)
+    classes = _classes(model, job)
     made_of = {} if classes is None else {"classes": classes}
     began = time.perf_counter()
     model.partial_fit(X, y, **made_of) if hasattr(model, "partial_fit") else model.fit(X, y)
@@ -119,8 +120,8 @@ def _approximation(job: Job) -> Outcome:
     return {"error": float(np.square(Z @ Z.T - K).sum() / np.square(K).sum()), "seconds": seconds}
 
 
-def _classes(model: Any, y: Any) -> Any:
-    return np.unique(y) if is_classifier(model) else None
+def _classes(model: Any, job: Job) -> Any:
+    return labels(job.source) if is_classifier(model) else None
 
 
 WORK = {"progressive": _pass, "batch": _batch, "folds": _folds, "approximation": _approximation}

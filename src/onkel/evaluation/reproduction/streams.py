@@ -75,6 +75,11 @@ def stream(source: Source, repeat: int) -> tuple[Any, npt.NDArray[Any]]:
     return one.X[rows], one.y[rows]
 
 
+def labels(source: Source) -> npt.NDArray[Any]:
+    """All that may come, also where the first rows have but one of them."""
+    return np.unique(_train(source).y)
+
+
 def held_out(source: Source) -> tuple[Any, npt.NDArray[Any]]:
     """The examples that are predicted after all were learnt."""
     X, y = _loaded(source.data, source.scale, "test")[:2]
