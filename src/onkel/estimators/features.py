@@ -347,7 +347,7 @@ class _FeatureMap(LinearRule):
     def _start(self, X: Any, targets: np.ndarray) -> Any:
         if self.map is None:
             return super()._start(X, targets)
-        self._source: Any = self.map if hasattr(self.map, "_map") else clone(self.map).fit(X)
+        self._source: Any = self.map if hasattr(self.map, "_map") else clone(self.map)._fit_sound(X)
         s = self._source._setting
         if (s.d, s.dtype) != (X.shape[1], X.dtype.name):
             raise ValueError(f"map was fitted to {s.d} features in {s.dtype}; X has {X.shape[1]} in {X.dtype.name}.")
