@@ -42,7 +42,7 @@ def shown(value):
 
 def table(rows):
     """Rows of figures as a table in Markdown; those with the same columns."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
+    columns = [column for column in dict.fromkeys(column for row in rows for column in row) if column != "part"]
     lines = ["| " + " | ".join(c.replace("_", " ") for c in columns) + " |", "|---" * len(columns) + "|"]
     lines += ["| " + " | ".join(shown(row.get(c, "")) for c in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
