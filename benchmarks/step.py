@@ -90,11 +90,13 @@ def on_a9a(figures):
                 adding = points * nonzero / multiply_add(dtype)
                 least = max(adding, reading) + points * exp_ns(dtype)
                 error = float(np.mean(np.where(work.scores >= 0, 1, -1) != y))
-                figures.add(f"{name} B={points} {kind}", ns=ns, limit=least, times_the_limit=ns / least, error=error)
+                figures.add(
+                    f"a9a {name} B={points} {kind}", ns=ns, limit=least, times_the_limit=ns / least, error=error
+                )
     for kind, dtype in TYPES.items():
         Z = X.astype(dtype)
         seconds = fastest(lambda: onkel.KernelPerceptronClassifier(gamma=0.05).learn(Z, y), 2.0, 2)  # noqa: B023
-        figures.add(f"kernel perceptron without a budget {kind}", seconds_for_the_pass=seconds)
+        figures.add(f"a9a kernel perceptron without a budget {kind}", seconds_for_the_pass=seconds)
 
 
 def learners(figures):
