@@ -84,7 +84,7 @@ def features(figures):
     }
     for name, (transformer, parameters, rival) in maps.items():
         transformer.fit(dense)
-        for size, n in ((1, 300), (256, 2000)):
+        for size, n in ((1, 300), (32, 2000), (256, 2000)):
             model = SGDClassifier()
 
             def work(size=size, n=n, model=model, transformer=transformer):

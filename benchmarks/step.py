@@ -1,6 +1,6 @@
 """Nanoseconds per example of every learner, as a multiple of the machine's limit.
 
-python benchmarks/step.py [budget|a9a|learners|features|predict|one|batches] [--json FILE]
+python benchmarks/step.py [budget|a9a|learners|features|maps|predict|one|batches] [--json FILE]
 
 The limit of a learner with B points in d dimensions is B d multiply-adds at the machine's peak and B exponentials.
 Engine figures leave out scikit-learn's validation, which `batches` and `one` show by itself.
@@ -24,10 +24,12 @@ from common import (
     once,
     sincos_ns,
 )
+from sklearn.base import clone
 
 import onkel
 from onkel import budget as policies
 from onkel import expansion, kernels, outputs, rows, stream
+from onkel.features import KINDS
 from onkel.learners.perceptron import Perceptron
 
 TYPES = {"float64": np.float64, "float32": np.float32}
@@ -143,6 +145,22 @@ def features(figures):
         figures.add(f"FOGD D=400 a9a CSR {kind}", ns=ns, limit=least, times_the_limit=ns / least)
 
 
+def maps(figures):
+    """Kinds of random features on a9a, 400 frequencies (800 features), and Nystroem's after the switch, engine only"""
+    X, y = a9a()
+    X, y = X[:4000], y[:4000]
+    models = {f"FOGD {f}": onkel.FOGDClassifier(gamma=0.05, features=f, random_state=0) for f in KINDS}
+    models["NOGD B=100 k=20"] = onkel.NOGDClassifier(gamma=0.05, budget=100, rank=20)
+    models["Dual-SGD B=100, 200 frequencies"] = onkel.DualSGDClassifier(gamma=0.05, random_state=0)
+    for name, made in models.items():
+        for layout, Z in (("CSR", X), ("dense", X.toarray())):
+            for kind, dtype in TYPES.items():
+                rows = Z.astype(dtype)
+                model = clone(made).fit(rows, y)
+                ns = engine(model, rows[:256], y[:256])  # short windows: the least of many
+                figures.add(f"{name} {layout} {kind}", ns=ns)
+
+
 def predict(figures):
     """decision_function of 10^6 dense rows, B=1000, d=54: share of the peak of the multiply-adds of all cores
 
@@ -207,6 +225,7 @@ PARTS = {
     "a9a": on_a9a,
     "learners": learners,
     "features": features,
+    "maps": maps,
     "predict": predict,
     "one": one,
     "batches": batches,

@@ -31,6 +31,9 @@ ONE_PER_LEARNER = (
     "fogd-fastfood-regression",
     "mapped-nystroem-binary",
     "nogd-late-multiclass",
+    "skegd-average-multiclass",
+    "sketched-kons-multiclass",
+    "con-kons-literal-multiclass",
     "budget-perceptron-multiclass",
     "forgetron-greedy-multiclass",
     "projectron++-both-binary",
@@ -81,7 +84,7 @@ def parameters(model):
 def assert_same(one, other):
     """Two models with the same bits."""
     assert type(one) is type(other)
-    assert one.__dict__.keys() == other.__dict__.keys()
+    assert one.__getstate__().keys() == other.__getstate__().keys()
     assert parameters(one) == parameters(other)
     assert one._setting == other._setting
     assert one._made_with == other._made_with

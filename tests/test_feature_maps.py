@@ -193,6 +193,7 @@ TRANSFORMERS = [
     *(fourier(kernel, kind, 50) for kernel, kind in MAPS[:6]),
     onkel.OnlineNystroem(gamma=0.2, budget=15, rank=9, random_state=3),
     onkel.OnlineNystroem(gamma=0.2, budget=15, landmarks="uniform", random_state=3),
+    onkel.OnlineNystroem(gamma=0.2, budget=15, landmarks="leverage", ridge=0.3, random_state=3),
     onkel.OnlineNystroem(gamma=0.2, landmarks=X[:6] + 0.1, rank=6, random_state=3),
 ]
 each_transformer = pytest.mark.parametrize("made", TRANSFORMERS, ids=lambda made: str(made)[:60].replace("\n", ""))
@@ -236,7 +237,7 @@ def gram(P, Q, kernel=KERNEL["rbf"]):
     return np.array([[kernel(p, q) for q in Q] for p in P])
 
 
-@pytest.mark.parametrize("landmarks", ["first", "uniform", "given"])
+@pytest.mark.parametrize("landmarks", ["first", "uniform", "leverage", "given"])
 def test_landmarks(landmarks):
     """Which they are; and Z Z' is the best approximation of the Gram matrix of the landmarks."""
     chosen = X[5:17] + 0.5 if landmarks == "given" else landmarks
@@ -251,6 +252,9 @@ def test_landmarks(landmarks):
         np.testing.assert_array_equal(S, X[positions])
         assert (sorted(positions) == list(range(12))) == (landmarks == "first")
     assert map.n_seen_ == (0 if landmarks == "given" else 40)
+    if landmarks == "leverage":
+        sampler = onkel.KORS(gamma=GAMMA["rbf"], max_dictionary=12, force_first=True, random_state=1).fit(X[:40])
+        np.testing.assert_array_equal(positions, sampler.sample_indices_)
     values, V = np.linalg.eigh(gram(S, S))
     np.testing.assert_allclose(map.eigenvalues_, values[:-6:-1], rtol=1e-9)
     Z = map.transform(S)

@@ -40,6 +40,7 @@ from onkel.expansion import INSERTED, PAUSE, ROUNDS, SCALE, SEEN, SIZE, TOTAL, U
 from onkel.io.model_files import ENTRIES, ESTIMATORS
 from onkel.learners.forgetron import DAMAGE, UPDATES
 from onkel.nystroem import RANK, READY
+from onkel.sketching import PROCESSED
 
 
 @pytest.fixture
@@ -534,8 +535,40 @@ STATES = [
     ("nogd-binary", put("map.count", RANK, -1), "its rank is not valid"),
     ("nogd-binary", put("map.count", READY, 0), "its rank is not valid"),
     ("nogd-binary", put("map.count", slice(RANK, None), 0), "entries without a point"),
+    *[
+        (name, put(f"{part}.{key}", where, value), state)
+        for name, part, state in (
+            ("kons-binary", "A", "state of its KONS"),
+            ("sketched-kons-binary", "leverage.factor", "state of its KONS"),
+            ("pros-n-kons-binary", "span", "state of its ProsNKons"),
+            ("b-kons-binary", "leverage.factor", "state of its ProsNKons"),
+        )
+        for key, where, value in (
+            ("size", 0, -1),
+            ("size", 0, 2**40),
+            ("place", (0, 0), -1),
+            ("place", (0, 0), 2**62),
+            ("rows", (0, 0), 0.0),
+            ("rows", (0, 3), 1.0),
+            ("roots", (0, -1), 1.0),
+        )
+    ],
+    ("con-kons-binary", put("newton.diagonal", (0, 0), 0.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("newton.columns", (0, 0), 1.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("newton.weights", (0, -1), 1.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("count", 1, 2), "state of its ProsNKons"),
     ("nogd-late-binary", put("map.used", (0, 0), 1 << 7), BITS),
     ("nogd-late-binary", put("map.born", 0, -1), "state of its NOGD"),
+    ("skegd-binary", put("f.count", SIZE, 31), "state of its SkeGD"),
+    ("skegd-binary", put("map.count", READY, 0), "its rank is not valid"),
+    ("skegd-binary", put("sketch.count", SIZE, BUDGET - 1), "state of its SkeGD"),
+    ("skegd-binary", put("sketch.count", SIZE, 10**6), "more points than room"),
+    ("skegd-binary", put("sketch.count", RANK, 1), "more points than room"),
+    ("skegd-binary", put("sketch.count", PROCESSED, BUDGET), "state of its SkeGD"),
+    ("skegd-bounded-binary", put("sketch.count", PROCESSED, -1), "state of its SkeGD"),
+    ("skegd-binary", put("sketch.born", 0, HALF), STREAM),
+    ("skegd-binary", put("sketch.used", (0, 0), 1 << 7), BITS),
+    ("skegd-binary", put("clock", 0, -1), "state of its SkeGD"),
     *[
         (name, put("gram.inverse", where, value), reason)
         for name in ("projectron-budget-binary", "bpa-projecting-binary", "krls-bounded-regression")
@@ -696,7 +729,13 @@ ABUSED = (
     "mapped-nystroem-multiclass",
     "nogd-regression",
     "nogd-late-multiclass",
+    "skegd-regression",
+    "skegd-bounded-multiclass",
     "krls-bounded-regression",
+    "kons-multiclass",
+    "sketched-kons-binary",
+    "pros-n-kons-multiclass",
+    "con-kons-literal-binary",
     "budget-perceptron-multiclass",
     "budget-perceptron-shrinking-binary",
     "forgetron-greedy-binary",

@@ -166,6 +166,21 @@ def regret_by_definition(losses, best, penalty):
     return np.cumsum(losses) - np.cumsum(best) - penalty
 
 
+@pytest.mark.parametrize(
+    ("model", "size"),
+    [
+        (rbp(), 20),
+        (nogd(), 20),
+        (onkel.FOGDClassifier(n_components=31), 31),
+        (onkel.FeatureMapClassifier(), 2),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_size(model, size):
+    report = progressive(model, moons(100), checkpoints=100)
+    assert report.checkpoints[-1].size == size
+
+
 def test_regret_of_the_hinge():
     X, y = moons(200)
     svm = SVC(gamma=2.0, C=5.0, tol=1e-8)

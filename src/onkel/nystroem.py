@@ -136,10 +136,16 @@ def take_uniformly(map, rows, n, seen, rng):
 
 
 @jit
+def compare(map, rows, t):
+    """Leave k(row t, landmarks) in the scratch."""
+    against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], map.scratch.k)
+
+
+@jit
 def cross(map, rows, out):
     """out[t, i] = k(row t, landmark i)."""
     for t in range(out.shape[0]):
-        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], map.scratch.k)
+        compare(map, rows, t)
         for i in range(out.shape[1]):
             out[t, i] = map.scratch.k[i]
 
@@ -152,13 +158,21 @@ def gram_of(map):
     return (K + K.T) / 2
 
 
-def spectrum(K, rank, dtype):
+def spectrum(K, rank, dtype, probes=None):
     """The largest eigenvalues of a Gram matrix, `rank` at most, and a column for the eigenvector of each.
 
     They descend; those that are 0 but for rounding are left out. The largest entry of each eigenvector is positive.
+    `probes`: random columns, whose images under K, twice refined, span what is searched (Halko, Martinsson & Tropp,
+    SIAM Review 53, 2011); without them the answer is exact.
     """
     n = len(K)
-    values, vectors = scipy.linalg.eigh(K, subset_by_index=(max(n - rank, 0), n - 1))
+    if probes is None:
+        values, vectors = scipy.linalg.eigh(K, subset_by_index=(max(n - rank, 0), n - 1))
+    else:
+        for _ in range(3):
+            probes, _ = np.linalg.qr(K @ probes)
+        values, vectors = scipy.linalg.eigh(probes.T @ K @ probes)
+        values, vectors = values[-rank:], probes @ vectors[:, -rank:]
     least = 1e-10 if dtype == np.float64 else 1e-6
     kept = [i for i in range(len(values))[::-1] if values[i] > max(least * values[-1], 0)]
     values, vectors = values[kept], vectors[:, kept]
@@ -187,12 +201,12 @@ def find_matrix(map, rank):
 
 
 @jit
-def present(map, f, rows, t, start, stop):
-    """Leave in f's scratch the features of row t: the kernel values of the first stage, or z of the second."""
+def present(pool, map, f, rows, t, start, stop):
+    """Leave in f's scratch the features of row t: the kernel values of the pool, or z once the map is ready."""
     if map.count[READY]:
         ahead(map, f, rows, t, start, stop)
     else:
-        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], f.scratch.z)
+        against(pool.kernel, rows, t, pool.points, pool.norms, pool.count[SIZE], f.scratch.z)
         f.scratch.at[0] = 0
 
 

@@ -14,16 +14,20 @@ from .perceptrons import (
     rbp,
     stoptron,
 )
+from .second_order import Sampler, con_kons, kons, pros_n_kons
+from .sketching import skegd
 
 __all__ = [
     "Draw",
     "Mean",
     "Model",
     "Result",
+    "Sampler",
     "bogd",
     "bpa",
     "bsgd",
     "budget_perceptron",
+    "con_kons",
     "cosine",
     "dual_sgd",
     "duol",
@@ -31,6 +35,7 @@ __all__ = [
     "forgetron",
     "kernel_ogd",
     "kernel_perceptron",
+    "kons",
     "krls",
     "laplacian",
     "linear",
@@ -44,10 +49,12 @@ __all__ = [
     "poly",
     "projectron",
     "projectron_pp",
+    "pros_n_kons",
     "random_frequencies",
     "rbf",
     "rbp",
     "sigmoid",
+    "skegd",
     "spa",
     "stoptron",
 ]

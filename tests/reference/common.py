@@ -355,6 +355,9 @@ def first_min(values, ties=1e-12):
 
 
 def in_span(residual, size, d, K, least=1e-12):
-    """Whether a squared distance is none but for rounding, given the coefficients d of the projection."""
-    noise = 8 * np.finfo(float).eps * (size + np.sum(np.square(d) * np.diagonal(K)))
-    return residual <= max(least * size, noise)
+    """Whether a point counts as one of the span: close to it, or, once stored, what would bring another that close.
+
+    d: the coefficients of its projection. Point i would then be 1 / (1 / its distance + d_i^2 / residual) away.
+    """
+    steady = 1e-9 * (size + np.sum(np.square(d) * np.diagonal(K)))
+    return residual <= max(least * size, steady)

@@ -19,6 +19,7 @@ COMMANDS = {
     "inspect": Command("Show what is in MODEL."),
     "list": Command("List the learners: names, tasks, papers.", "listing"),
     "data": Command("List, describe and fetch data sets."),
+    "reproduce": Command("Run tables of the papers again: our figures beside the published ones."),
 }
 EXPECTED = (ValueError, OSError, ImportError, MemoryError)  # of data, models and machines; all else is a flaw of onkel
 

@@ -84,7 +84,10 @@ class KernelUser(KernelParameters, OnlineEstimator):
 
 
 @estimator
-class KernelEstimator(KernelUser):
+class PointKeeper(KernelUser):
+    """Estimators whose learner has an expansion f, with points at least."""
+
+    _grows: ClassVar[bool] = True
     _appends: ClassVar[bool] = False  # whether stored points never change
 
     def _most(self) -> int:
@@ -137,6 +140,9 @@ class KernelEstimator(KernelUser):
         f = learner.f
         return int(f.count[SIZE] + 16) * (f.points.shape[1] + 16)
 
+
+@estimator
+class KernelEstimator(PointKeeper):
     def _reader(self, d: int) -> Any:
         f = self._learner.f
         return Model(self._learner.kernel, with_own_scratch(f) if d == f.points.shape[1] else widened(f, d))

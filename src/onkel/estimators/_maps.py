@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 
 from .._panels import padded, slots
-from ..expansion import SIZE
+from ..expansion import SIZE, UNLIMITED
 from ..features import (
     Fourier,
     Given,
@@ -19,6 +19,7 @@ from ..features import (
     wider,
 )
 from ..nystroem import RANK, landmarks_of, matrix_of, nystroem, nystroem_shapes
+from ..sketching import sketch
 from ..state import arrays, transplant
 from ._base import KernelParameters
 from ._online import Setting
@@ -82,8 +83,8 @@ class FourierMap(KernelParameters):
         return wider(map, self.features, s.kernel, s.d, s.key)
 
 
-class NystroemMap(KernelParameters):
-    """Nystroem features: a map with room for `budget` landmarks, of a rank of at most `rank`."""
+class LandmarkMap(KernelParameters):
+    """Features made of kernel values of landmarks, at most `budget` of them: `rank` features at most."""
 
     budget: Any
     rank: Any
@@ -138,10 +139,69 @@ class NystroemMap(KernelParameters):
         """From kernel values to features, (rank, n_landmarks); no rows while there are no features."""
         return np.array(matrix_of(self._landmarks()))
 
+
+class NystroemMap(LandmarkMap):
+    """Nystroem features."""
+
     @property
     def eigenvalues_(self) -> np.ndarray:
         """The largest eigenvalues of the landmarks' Gram matrix, descending; none while there are no features."""
         return np.array(1 / np.square(self.normalization_, dtype=np.float64).sum(axis=1))
+
+
+class SketchedMap(LandmarkMap):
+    """Features from sketches, whose landmarks are `sample_size` points of the buffer."""
+
+    sketch_size: Any
+    sample_size: Any
+    blocks: Any
+    max_processed: Any
+    svd: Any
+
+    def _sizes(self) -> tuple[int, int, int, int]:
+        """Budget, sketch size, sample size and rank."""
+        raise NotImplementedError
+
+    def _rooms(self, capacity: int) -> tuple[int, int, int, int]:
+        """The same, where there is room for the buffer; else none beyond the capacity."""
+        B, size, sample, rank = self._sizes() if capacity >= self.budget else (min(n, capacity) for n in self._sizes())
+        return B, size, sample, rank
+
+    def _check(self) -> None:
+        super()._check()
+        B, size, sample, rank = self._sizes()
+        for name, value, most, limit in (
+            ("sample_size", sample, B, "budget"),
+            ("rank", rank, size, "sketch_size"),
+            ("blocks", self.blocks, size, "sketch_size"),
+        ):
+            if value > most:
+                raise ValueError(f"{name} must be at most {limit}, {most}; got {value}.")
+        if self.max_processed is not None and self.max_processed < B:
+            raise ValueError(f"max_processed must be at least budget, {B}: the buffer is processed first.")
+
+    def _map_size(self) -> int:
+        return self._sizes()[2]
+
+    def _rank(self, size: int) -> int:
+        return min(size, self._sizes()[3])
+
+    def _most_processed(self) -> int:
+        return UNLIMITED if self.max_processed is None else int(self.max_processed)
+
+    def _sketch(self, s: Setting, capacity: int) -> Any:
+        """Sketches of no points, with room for that many."""
+        _, size, sample, _ = self._rooms(capacity)
+        most, blocks = self._most_processed(), min(int(self.blocks), size)
+        return sketch(s.kernel, capacity, size, sample, s.d, np.dtype(s.dtype), most=most, blocks=blocks)
+
+    def _wide_sketch(self, held: Any, s: Setting, capacity: int) -> Any:
+        """The sketches with more columns or more room for points."""
+        return transplant(self._sketch(s, capacity), arrays(held))
+
+    def _probe(self, s: Setting) -> int | None:
+        """The key of the random search for eigenvectors, or None for none."""
+        return s.key if self.svd == "randomized" else None
 
 
 def columns_of(map: Any) -> np.ndarray:

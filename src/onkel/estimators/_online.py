@@ -116,6 +116,8 @@ class OnlineEstimator(RowReader):
     shuffle: bool = False
 
     _numeric: ClassVar[bool] = False
+    _grows: ClassVar[bool] = False  # whether its capacity begins below `_most`
+    _steering: ClassVar[set[str]] = STEERING  # what set_params may change between two batches
 
     # What a learner's own class says.
 
@@ -148,7 +150,7 @@ class OnlineEstimator(RowReader):
         raise NotImplementedError
 
     def _interlude(self, rows: Any, t: int) -> None:
-        """What a learner waits for that paused before it learns example t."""
+        """What a learner waits for that paused before it learns example t; OverflowError if its numbers overflow."""
         raise NotImplementedError
 
     def _widened(self, learner: Any, d: int) -> Any:
@@ -250,10 +252,10 @@ class OnlineEstimator(RowReader):
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
         changed = {name for name, value in self._parameters().items() if value != self._made_with[name]}
-        if fixed := sorted(changed - STEERING):
+        if fixed := sorted(changed - self._steering):
             raise ValueError(
                 f"{', '.join(fixed)} cannot change after the first batch; call fit to start anew. "
-                f"What can: {', '.join(sorted(STEERING & self._made_with.keys()))}."
+                f"What can: {', '.join(sorted(self._steering & self._made_with.keys()))}."
             )
         self._setting = self._setting._replace(task=self._task())
         new = self._make(self._setting, self._capacity())
@@ -276,6 +278,9 @@ class OnlineEstimator(RowReader):
         except Exception:
             past.restore(self)
             raise
+        finally:  # Ctrl-C may have come before an interlude: the next example asks for it again
+            if self._learner.f.count[PAUSE] == INTERLUDE:
+                self._learner.f.count[PAUSE] = 0
         if self._learner is past.learner and len(targets) <= SMALL:
             past.add(rows, targets, weights)
             self._past = past
@@ -290,8 +295,11 @@ class OnlineEstimator(RowReader):
             if pause == ROOM:
                 self._make_room()
             elif pause == INTERLUDE:
-                self._interlude(rows, start)
-            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
+                try:
+                    self._interlude(rows, start)
+                except (OverflowError, np.linalg.LinAlgError) as error:
+                    raise overflow(start, start) from error
+            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._stretch(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
@@ -308,6 +316,10 @@ class OnlineEstimator(RowReader):
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
         return max(1, WORK // self._work(learner))
+
+    def _stretch(self, learner: Any) -> int:
+        """Rows to learn in one turn: a learner that looks ahead may want fewer."""
+        return self._turn(learner)
 
     def _saved(self) -> dict[str, np.ndarray]:
         """Copies of all that a batch may change."""
@@ -465,9 +477,13 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         """Probability of every class; for the logistic loss."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] > 1:
-            return np.asarray(softmax(scores, axis=1))
+            return self._probabilities(scores)
         positive = expit(scores)
         return np.hstack([1 - positive, positive])
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Those of many classes."""
+        return np.asarray(softmax(scores, axis=1))
 
     def _outputs(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)

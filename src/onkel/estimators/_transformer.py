@@ -81,6 +81,15 @@ class FeatureTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, RowR
             out[start:stop] = z.reshape(CHUNK, stride)[: stop - start, columns]
         return out
 
+    def _fit_sound(self, X: Any) -> Self:
+        """`fit` with rows that have come through the door already."""
+        self._validate_parameters()
+        self.n_features_in_ = X.shape[1]
+        self._begin(X)
+        self._absorb(X)
+        self._ready()
+        return self
+
     def _learn_rows(self, X: Any, first: bool) -> None:
         self._validate_parameters()
         if not first:

@@ -24,7 +24,7 @@ from ._parameters import described, estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 
-class _LinearRule(OnlineEstimator):
+class LinearRule(OnlineEstimator):
     """What every linear learner on features takes and shows."""
 
     loss: Any
@@ -54,7 +54,7 @@ class _LinearRule(OnlineEstimator):
         raise NotImplementedError
 
 
-def _named(shapes: dict[str, Any]) -> dict[str, Any]:
+def named(shapes: dict[str, Any]) -> dict[str, Any]:
     """The shapes of a map's arrays, under the names that a learner has for them."""
     return {f"map.{name}": shape for name, shape in shapes.items()}
 
@@ -81,13 +81,13 @@ class _RandomFeatures(FourierMap, KernelUser):
         return weights_of_inputs(self._learner.map, self._setting.d)
 
 
-class _FOGD(_LinearRule, _RandomFeatures):
+class _FOGD(LinearRule, _RandomFeatures):
     def _make(self, s: Setting, capacity: int) -> Any:
         f = self._linear(s, self._map_slots(s, capacity))
         return Featured(self._blank(s, capacity), s.task, loss_of(self), self._rule(), f)
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        return {**_named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, self._map_slots(s, capacity))}
+        return {**named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, self._map_slots(s, capacity))}
 
     def _most(self) -> int:
         return self._map_size()
@@ -141,7 +141,27 @@ class FOGDRegressor(OnlineRegressor, _FOGD):
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": SPECTRA}
 
 
-class _NOGD(_LinearRule, NystroemMap, KernelUser):
+class TwoStages(LinearRule):
+    """A kernel model that becomes a linear one on features."""
+
+    def _landmarks(self) -> Any:
+        """The points whose kernel values the model is made of, at first as they are and later by way of features."""
+        raise NotImplementedError
+
+    @property
+    def switched_(self) -> bool:
+        """Whether the model is a linear one on features by now, and no longer a kernel model."""
+        self._fitted()
+        return bool(self._learner.map.count[READY])
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """Weights that predictions use: of the landmarks' kernel values or, after the switch, of the features."""
+        w, rank = weights(self._fitted()), self._learner.map.count[RANK]
+        return np.array(w[:, : rank if self.switched_ else self._landmarks().count[SIZE]].astype(self._setting.dtype))
+
+
+class _NOGD(TwoStages, NystroemMap, KernelUser):
     switch: Any
 
     def _make(self, s: Setting, capacity: int) -> Any:
@@ -150,7 +170,7 @@ class _NOGD(_LinearRule, NystroemMap, KernelUser):
         return NOGD(self._blank(s, capacity), s.task, loss_of(self), self._rule(), moment, f)
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
-        return {**_named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, slots(capacity, s.dtype))}
+        return {**named(self._map_shapes(s, capacity)), "f.coef": (s.outputs, slots(capacity, s.dtype))}
 
     def _most(self) -> int:
         return self._map_size()
@@ -179,21 +199,9 @@ class _NOGD(_LinearRule, NystroemMap, KernelUser):
         learner = self._learner if d == self._setting.d else self._widened(self._learner, d)
         return learner._replace(map=own_scratch(learner.map), f=with_own_scratch(learner.f))
 
-    @property
-    def switched_(self) -> bool:
-        """Whether the model is a linear one on features by now, and no longer a kernel model."""
-        self._fitted()
-        return bool(self._learner.map.count[READY])
-
     def _landmarks(self) -> Any:
         self._fitted()
         return self._learner.map
-
-    @property
-    def coef_(self) -> np.ndarray:
-        """Weights that predictions use: of the landmarks' kernel values or, after the switch, of the features."""
-        w, count = weights(self._fitted()), self._learner.map.count
-        return np.array(w[:, : count[RANK if count[READY] else SIZE]].astype(self._setting.dtype))
 
 
 @estimator
@@ -246,7 +254,7 @@ class _DualSGD(KernelEstimator, _RandomFeatures):
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
         n = self._map_size()
         weights = {"g.coef": (s.outputs, fourier_slots(n))}
-        return {**super()._shapes(s, capacity), **_named(self._map_shapes(s, n)), **weights}
+        return {**super()._shapes(s, capacity), **named(self._map_shapes(s, n)), **weights}
 
     def _most(self) -> int:
         return int(self.budget)
@@ -305,7 +313,7 @@ class DualSGDRegressor(TubeRegressor, _DualSGD):
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {"loss": REGRESSOR_LOSSES, "kernel": SPECTRA}
 
 
-class _FeatureMap(_LinearRule):
+class _FeatureMap(LinearRule):
     """A feature map that is made from the first batch, or was fitted before, and from then on stays as it is."""
 
     map: Any
@@ -339,7 +347,7 @@ class _FeatureMap(_LinearRule):
     def _start(self, X: Any, targets: np.ndarray) -> Any:
         if self.map is None:
             return super()._start(X, targets)
-        self._source: Any = self.map if hasattr(self.map, "_map") else clone(self.map).fit(X)
+        self._source: Any = self.map if hasattr(self.map, "_map") else clone(self.map)._fit_sound(X)
         s = self._source._setting
         if (s.d, s.dtype) != (X.shape[1], X.dtype.name):
             raise ValueError(f"map was fitted to {s.d} features in {s.dtype}; X has {X.shape[1]} in {X.dtype.name}.")
@@ -361,7 +369,7 @@ class _FeatureMap(_LinearRule):
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
         inner = self._inner()
         coef = (s.outputs, inner._map_slots(s, capacity))
-        return {**_named(inner._map_shapes(s, capacity)), "f.coef": coef}
+        return {**named(inner._map_shapes(s, capacity)), "f.coef": coef}
 
     def _most(self) -> int:
         return int(self._inner()._map_size())

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 WIDTH, HEIGHT = 460, 270
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 12, 44  # margins
+WIDE, NAMES, ROW = 620, 150, 24  # charts of ranges: width, room for the names, height of a row
 MOST_POINTS = 120  # of a line
 
 
@@ -63,6 +64,46 @@ def chart(
         words = html.escape("above: " + ", ".join(above))
         parts.append(f'<text x="{WIDTH - RIGHT}" y="{TOP + 14}" text-anchor="end">{words}</text>')
     return "\n".join([*parts, "</svg>"])
+
+
+class Range(NamedTuple):
+    """A value of one row in one series, and how far it spreads."""
+
+    row: int
+    value: float
+    spread: float
+
+
+def ranges(series: list[list[Range]], rows: list[str], *, title: str, x_label: str) -> str:
+    """One SVG: a row per name, in it a dot with a bar for each series, one below the other."""
+    every = [one for ranges in series for one in ranges]
+    low, high = min(one.value - one.spread for one in every), max(one.value + one.spread for one in every)
+    margin = 0.03 * (high - low) or 0.03 * abs(high) or 1.0
+    x, height = Axis(low - margin, high + margin, False), TOP + ROW * len(rows) + BOTTOM
+    parts = [
+        f'<svg viewBox="0 0 {WIDE} {height}" role="img" aria-label="{html.escape(title)}">',
+        f"<title>{html.escape(title)}</title>",
+    ]
+    for value in _ticks(x):
+        place = _along(x(value))
+        parts.append(f'<path class="grid" d="M{place:.1f} {TOP}V{height - BOTTOM}"/>')
+        parts.append(f'<text x="{place:.1f}" y="{height - BOTTOM + 17}" text-anchor="middle">{_brief(value)}</text>')
+    for row, name in enumerate(rows):
+        parts.append(f'<text x="{NAMES - 8}" y="{TOP + ROW * (row + 0.5) + 4:.1f}" text-anchor="end">')
+        parts.append(f"{html.escape(name)}</text>")
+    for k, found in enumerate(series):
+        for one in found:
+            y = TOP + ROW * (one.row + (k + 1) / (len(series) + 1))
+            ends = _along(x(one.value - one.spread)), _along(x(one.value + one.spread))
+            parts.append(f'<path class="line s{k}" d="M{ends[0]:.1f} {y:.1f}H{ends[1]:.1f}"/>')
+            parts.append(f'<circle class="line s{k}" cx="{_along(x(one.value)):.1f}" cy="{y:.1f}" r="3"/>')
+    middle = (NAMES + WIDE - RIGHT) / 2
+    parts.append(f'<text x="{middle}" y="{height - 6}" text-anchor="middle">{html.escape(x_label)}</text>')
+    return "\n".join([*parts, "</svg>"])
+
+
+def _along(part: float) -> float:
+    return NAMES + part * (WIDE - RIGHT - NAMES)
 
 
 def _vertical(y: Axis, label: str, unit: str) -> Iterator[str]:

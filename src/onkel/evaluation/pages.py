@@ -55,20 +55,25 @@ svg .line:hover { stroke-width: 4; }
 def page(heats: Sequence[Heat], *, title: str = "A race of online kernel learners") -> str:
     """The whole report."""
     body = "\n".join(_heat(heat) for heat in heats)
-    lines = max(len(heat.report.learners) for heat in heats)
+    words = """<p class="faint">Every example was predicted before it was learnt. Learning is timed with predicting and
+without compiling. The size counts support vectors, landmarks, random frequencies or features; kB is the memory that the
+model's state takes.</p>
+"""
+    return document(title, words + body, max(len(heat.report.learners) for heat in heats))
+
+
+def document(title: str, body: str, lines: int, style: str = "") -> str:
+    """A page with a heading, and with colours for so many lines in one chart."""
     return f"""<!DOCTYPE html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>{html.escape(title)}</title>
-<style>{STYLE}{_colours(lines)}</style>
+<style>{STYLE}{_colours(lines)}{style}</style>
 </head>
 <body>
 <h1>{html.escape(title)}</h1>
-<p class="faint">Every example was predicted before it was learnt. Learning is timed with predicting and without
-compiling. The size counts support vectors, landmarks or random frequencies; kB is the memory that the model's state
-takes.</p>
 {body}
 </body>
 </html>
@@ -100,7 +105,7 @@ def _table(heat: Heat) -> str:
         (_, name), *cells = row
         mark = ' class="best"' if name == heat.best else ""
         values = "".join(f"<td>{html.escape(cell)}</td>" for _, cell in cells)
-        rows.append(f'<tr{mark}><th scope="row">{_key(k)}{html.escape(name)}</th>{values}</tr>')
+        rows.append(f'<tr{mark}><th scope="row">{key(k)}{html.escape(name)}</th>{values}</tr>')
     body = "\n".join(rows)
     return f"""<div class="table"><table>
 <caption>At the end of the stream{spread}</caption>
@@ -111,7 +116,8 @@ def _table(heat: Heat) -> str:
 </table></div>"""
 
 
-def _key(k: int) -> str:
+def key(k: int) -> str:
+    """A short piece of line k."""
     return f'<svg class="key" viewBox="0 0 28 10" aria-hidden="true"><path class="line s{k}" d="M0 5H28"/></svg>'
 
 

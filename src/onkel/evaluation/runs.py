@@ -203,12 +203,14 @@ def _naming(name: str, n: int) -> Iterator[None]:
 
 
 def size_of(model: OnlineEstimator) -> int | None:
-    """Points in the dictionary or, in feature space, random frequencies; None for a model that has neither."""
+    """Points in the dictionary or, in feature space, random frequencies, else features; None for none of these."""
     if hasattr(model, "n_support_"):
         return int(model.n_support_)
     if hasattr(model, "component_indices_"):
         return len(model.component_indices_)
-    return int(model.n_components) if hasattr(model, "n_components") else None
+    if hasattr(model, "n_components"):
+        return int(model.n_components)
+    return int(model.coef_.shape[1]) if hasattr(model, "coef_") else None
 
 
 def bytes_of(model: OnlineEstimator) -> int:

@@ -26,12 +26,12 @@ import safetensors.numpy
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
 from .._version import __version__
-from ..estimators import budget, exact, features, transformers
-from ..estimators._base import KernelEstimator
+from ..estimators import budget, exact, features, second_order, sketching, transformers
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
 from ..estimators._parameters import described, validate
 from ..estimators._transformer import FeatureTransformer
 from ..expansion import SEEN, SIZE, UNLIMITED, Expansion
+from ..factor import Factor
 from ..features import SPECTRA, Structured
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
@@ -39,10 +39,17 @@ from ..learners.budget_perceptron import BudgetPerceptron
 from ..learners.dual_sgd import DualSGD
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
+from ..learners.kons import KONS
+from ..learners.kors import Kors
 from ..learners.nogd import FULL, NOGD
+from ..learners.pros_n_kons import ProsNKons
+from ..learners.skegd import SkeGD
+from ..leverage import Leverage
 from ..linear import Linear
+from ..newton import Newton
 from ..nystroem import READY, Nystroem
 from ..outputs import BINARY
+from ..sketching import Sketch
 from ..state import arrays
 
 FORMAT = 1
@@ -57,7 +64,7 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
-    for module in (exact, budget, features)
+    for module in (exact, budget, features, sketching, second_order)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
@@ -206,8 +213,8 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
     capacity, most = document["capacity"], made._most()
-    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and isinstance(made, KernelEstimator)))
-    _need(fits, "its capacity is not valid")  # only dictionaries grow
+    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and made._grows))
+    _need(fits, "its capacity is not valid")  # only stored points grow in number
     return model, made, setting
 
 
@@ -590,7 +597,7 @@ def _check_nystroem(map: Nystroem) -> None:
     _check_points(map)
 
 
-def _check_points(f: Expansion | Nystroem) -> None:
+def _check_points(f: Expansion | Nystroem | Sketch) -> None:
     """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
     capacity, d = len(f.born), f.points.shape[1]
     beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
@@ -657,6 +664,74 @@ def _stage_agrees(learner: NOGD, size: int) -> bool:
     return bool(right_stage and size == width and ((stored >= 0) & (stored < f.count[SEEN])).all())
 
 
+def _sketches_agree(learner: SkeGD, size: int) -> bool:
+    """The features of a stage fill the slots in use; the sketches are of as many points as were counted."""
+    map, sketch, f, clock = learner.map, learner.sketch, learner.f, int(learner.clock[0])
+    _check_nystroem(map)
+    landmarks, rank, ready = map.count.tolist()
+    points, *unused, processed = sketch.count.tolist()
+    capacity, fits = len(sketch.born), 0 <= points <= len(sketch.born)
+    _need(fits and not any(unused) and capacity >= learner.budget, "it has more points than room for them")
+    stored = sketch.born[:points]
+    _need(((stored >= 0) & (stored < f.count[SEEN])).all(), "its points are not from its stream")
+    _check_points(sketch)
+    if ready:
+        right_stage = landmarks == len(map.born) and learner.budget <= points == min(processed, sketch.most)
+        return bool(right_stage and clock >= 0 and size == padded(max(rank, 1)))
+    blank = landmarks == processed == clock == 0 and not sketch.pp.any() and not sketch.pm.any()
+    return bool(blank and capacity == learner.budget and size == f.coef.shape[1])
+
+
+def _sound_factor(factor: Factor, stored: int, capacity: int) -> bool:
+    """Triangles with a positive diagonal, nothing beyond them, on points that exist."""
+    outputs = len(factor.size)
+    for r, n in enumerate(factor.size.tolist()):
+        if not 0 <= n <= min(stored, capacity):
+            return False
+        rows, place = factor.rows[r::outputs], factor.place[r, :n]
+        empty = not rows[n:].any() and not np.triu(rows, 1).any() and not factor.roots[r, n:].any()
+        if not (empty and (np.diagonal(rows)[:n] > 0).all() and ((place >= 0) & (place < stored)).all()):
+            return False
+    return True
+
+
+def _sound_leverage(leverage: Leverage, size: int) -> bool:
+    """KORS's factor is of the whole dictionary."""
+    factor = leverage.factor
+    return _sound_factor(factor, size, factor.place.shape[1]) and factor.size.tolist() == [size]
+
+
+def _dictionary_complete(learner: Kors, size: int) -> bool:
+    return _sound_leverage(learner.leverage, size)
+
+
+def _terms_agree(learner: KONS, size: int) -> bool:
+    """A has a term for every point of the sample, which is all of them without one."""
+    A, kept = learner.A, learner.leverage.factor
+    if not _sound_factor(A, size, len(learner.f.born)):
+        return False
+    if learner.leverage.floor >= 1:
+        return not kept.size.any() and not kept.rows.any()
+    return _sound_factor(kept, size, len(learner.f.born)) and bool((kept.size == A.size).all())
+
+
+def _sound_newton(newton: Newton, n: int) -> bool:
+    """A positive diagonal and strict triangles, on the features in use."""
+    outputs = len(newton.weights)
+    empty = (
+        not newton.weights[:, n:].any() and not newton.diagonal[:, n:].any() and not newton.columns[n * outputs :].any()
+    )
+    strict = all(not np.triu(newton.columns[r::outputs]).any() for r in range(outputs))
+    return bool(empty and strict and (newton.diagonal[:, :n] > 0).all())
+
+
+def _embedding_agrees(learner: ProsNKons, size: int) -> bool:
+    span, (changes, changed) = learner.span, learner.count.tolist()
+    sound = _sound_leverage(learner.leverage, size) and _sound_factor(span, size, len(learner.f.born))
+    counted = changed in (0, 1) and int(span.size[0]) <= changes <= size
+    return sound and counted and _sound_newton(learner.newton, int(span.size[0]))
+
+
 RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
@@ -664,5 +739,9 @@ RULES: dict[type, Callable[[Any, int], bool]] = {
     DualSGD: _halves_agree,
     Featured: _all_features_used,
     Forgetron: _slack_left,
+    KONS: _terms_agree,
+    Kors: _dictionary_complete,
     NOGD: _stage_agrees,
+    ProsNKons: _embedding_agrees,
+    SkeGD: _sketches_agree,
 }
