@@ -201,31 +201,33 @@ def curved(n, d, dtype=np.float64, classes=2, seed=0):
 
 # ------------------------------------------------------------------ figures
 class Figures:
-    """Named figures of one benchmark, shown as they come and kept as JSON."""
+    """Named figures of one part of a benchmark, shown as they come and kept as JSON beside those of other parts."""
 
-    def __init__(self, name):
-        self.name, self.rows = name, []
+    def __init__(self, part):
+        self.part, self.rows = part, []
 
     def add(self, what, **figures):
         figures = {k: float(f"{v:.4g}") if isinstance(v, float | np.floating) else v for k, v in figures.items()}
-        self.rows.append({"what": what, **figures})
+        self.rows.append({"part": self.part, "what": what, **figures})
         print(f"  {what:58} " + "  ".join(f"{k} {v}" for k, v in figures.items()), flush=True)
 
-    def write(self, path=None):
-        path = pathlib.Path(path) if path else RESULTS / f"{self.name}.json"
+    def write(self, path):
+        """Put the figures into the file, in place of those that an earlier run of the same part left."""
+        kept = json.loads(path.read_text())["figures"] if path.exists() else []
+        rows = [row for row in kept if row["part"] != self.part] + self.rows
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps({"machine": machine(), "figures": self.rows}, indent=1) + "\n")
+        path.write_text(json.dumps({"machine": machine(), "figures": rows}, indent=1) + "\n")
 
 
 def main(name, words, parts):
     """The command line of a benchmark: which parts to run, and where the figures go."""
     parser = argparse.ArgumentParser(description=words, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", default=list(parts), help=f"of {', '.join(parts)}; default: all")
-    parser.add_argument("--json", help=f"where to write the figures; default: benchmarks/results/{name}.json")
+    parser.add_argument("--json", type=pathlib.Path, default=RESULTS / f"{name}.json", help="where the figures go")
     arguments = parser.parse_args()
-    figures = Figures(name)
     for part in arguments.what:
         print(parts[part].__doc__.splitlines()[0])
+        figures = Figures(part)
         with threadpool_limits(1):
             parts[part](figures)
-    figures.write(arguments.json)
+        figures.write(arguments.json)

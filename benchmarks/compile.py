@@ -81,10 +81,9 @@ def start(figures):
 def learners(figures):
     """Every learner: cold in a process of its own whose cache holds what came before, then warm"""
     with tempfile.TemporaryDirectory() as cache:
-        for layout, dtype in (("dense", "f8"), ("dense", "f4"), ("csr", "f8")):
-            for name in onkel.__all__:
-                if not name.endswith(("Classifier", "Regressor")):
-                    continue
+        names = [name for name in onkel.__all__ if name.endswith(("Classifier", "Regressor"))]
+        for layout, dtype in (("dense", "f8"), ("csr", "f8")):
+            for name in names:
                 cold, cpu, predict, learn, score = fresh(LEARNER, cache, name, layout, dtype)
                 warm = fresh(LEARNER, cache, name, layout, dtype)[0]
                 figures.add(

@@ -109,11 +109,11 @@ def test_loops_allocate_nothing(d):
     scores, weights, targets = np.empty((len(X), 1)), np.ones(len(X)), y.astype(float)
     few = allocated(lambda: learn(model._learner, Dense(X), targets, weights, scores, 0, 10))
     many = allocated(lambda: learn(model._learner, Dense(X), targets, weights, scores, 0, 3000))
-    assert many <= few + 200
+    assert many <= few + 10_000  # an allocation a row would be far more
     reader = model._reader(d)
     few = allocated(lambda: score(reader, Dense(X), scores[:10]))
     many = allocated(lambda: score(reader, Dense(X), scores))
-    assert many <= few + 200
+    assert many <= few + 10_000  # an allocation a row would be far more
 
 
 def test_single_rows_leave_nothing_behind():

@@ -16,9 +16,9 @@ import scipy.linalg
 from ._jit import jit
 from ._panels import padded, panel_dots, panel_shape, slots
 from ._simd import aligned
-from .expansion import PAUSE, SEEN, SIZE
+from .expansion import CHUNK, PAUSE, SEEN, SIZE
 from .features import transform
-from .kernels import against, measure
+from .kernels import against, bases, measure, of_bases
 from .linear import ahead
 from .rng import below
 from .rows import Dense, store
@@ -28,6 +28,7 @@ RANK, READY = 1, 2  # beside SIZE, in a map's count
 
 class Work(NamedTuple):
     k: np.ndarray  # (slots,) k(x, landmarks)
+    ahead: np.ndarray  # (CHUNK, slots) what the kernel makes them of, for some rows at once
 
 
 class Nystroem(NamedTuple):
@@ -59,7 +60,7 @@ def nystroem(kernel, capacity, rank, d, dtype):
         born=np.zeros(capacity, np.int64),
         matrix=aligned(matrix, dtype),
         count=np.zeros(3, np.int64),
-        scratch=Work(aligned(n, dtype)),
+        scratch=Work(aligned(n, dtype), aligned((CHUNK, n), dtype)),
     )
 
 
@@ -79,9 +80,15 @@ def matrix_of(map):
 def _(map, rows, first, last, z, stride):
     kernel, points, _, norms, _, matrix, count, scratch = map
     n, rank, width, k = count[SIZE], count[RANK], matrix.shape[2], scratch.k
+    many = False
     for t in range(first, last):
-        against(kernel, rows, t, points, norms, n, k)
-        at = (t - first) * stride
+        c, at = (t - first) % CHUNK, (t - first) * stride
+        if c == 0:
+            many = bases(kernel, rows, t, min(CHUNK, last - t), points, 0, n, scratch.ahead, 0)
+        if many:
+            of_bases(kernel, rows, t, norms, n, scratch.ahead, c, k)
+        else:
+            against(kernel, rows, t, points, norms, n, k)
         for p in range((rank + width - 1) // width):
             panel_dots(k, k, 0, n, matrix, p, min(width, rank - p * width), z, at)
         for i in range(at + rank, at + stride):
