@@ -23,6 +23,7 @@ mpl.rcParams.update(
 STEPS = {
     "budget": "RBP on dense rows, the compiled loop alone, dictionary full, 30 % of the rows inserted",
     "features": "Linear learners on features, the compiled loop alone",
+    "second_order": "Second order: B-KONS with a dictionary of j points, the compiled loop alone",
     "a9a": "One pass over a9a (CSR) from the making of the model on, validation included",
 }
 HEAD = """\
