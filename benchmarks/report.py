@@ -23,6 +23,7 @@ mpl.rcParams.update(
 STEPS = {
     "budget": "RBP on dense rows, the compiled loop alone, dictionary full, 30 % of the rows inserted",
     "features": "Linear learners on features, the compiled loop alone",
+    "second_order": "Second order: B-KONS with a dictionary of j points, the compiled loop alone",
     "a9a": "One pass over a9a (CSR) from the making of the model on, validation included",
 }
 HEAD = """\
@@ -56,6 +57,8 @@ def shown(value):
 def table(rows):
     """Rows of figures as a table in Markdown; those with the same columns."""
     columns = [column for column in dict.fromkeys(column for row in rows for column in row) if column != "part"]
+    if not rows:
+        return "(not measured in this run)\n"
     lines = ["| " + " | ".join(c.replace("_", " ") for c in columns) + " |", "|---" * len(columns) + "|"]
     lines += ["| " + " | ".join(shown(row.get(c, "")) for c in columns) + " |" for row in rows]
     return "\n".join(lines) + "\n"
@@ -120,7 +123,9 @@ def step():
         bars("step", limited, "times_the_limit", "times the machine's limit"),
         *(f"{words}:\n\n{table(of(limited, part))}" for part, words in STEPS.items()),
         "### Every learner, defaults\n",
-        table(having(rows, "points")),
+        table(of(rows, "learners")),
+        "### Kinds of features\n",
+        table(of(rows, "maps")),
         "### Predicting, single rows, small batches\n",
         "`learn_one` and `predict_one` take one row, an array, past scikit-learn's validation.\n",
         table(having(rows, "share_of_peak")),

@@ -1,6 +1,6 @@
 """Nanoseconds per example of every learner, as a multiple of the machine's limit.
 
-python benchmarks/step.py [budget|a9a|learners|features|maps|predict|one|batches] [--json FILE]
+python benchmarks/step.py [budget|a9a|learners|features|maps|second_order|predict|one|batches] [--json FILE]
 
 The limit of a learner with B points in d dimensions is B d multiply-adds at the machine's peak and B exponentials.
 Engine figures leave out scikit-learn's validation, which `batches` and `one` show by itself.
@@ -161,6 +161,17 @@ def maps(figures):
                 figures.add(f"{name} {layout} {kind}", ns=ns)
 
 
+def second_order(figures):
+    """B-KONS with a full dictionary of j points, engine only; the limit counts the kernel row and 4 j^2 flops"""
+    for kind, dtype in TYPES.items():
+        for j in (50, 100, 200):
+            X, y = curved(3000, 22, dtype)
+            model = onkel.BKonsClassifier(max_dictionary=j, random_state=0).fit(X, y)
+            ns = engine(model, X, y.astype(float))
+            least = limit_ns(j, 22, dtype) + 2 * j * j / multiply_add(np.float64)  # its matrices are always float64
+            figures.add(f"B-KONS j={model.n_support_} d=22 {kind}", ns=ns, limit=least, times_the_limit=ns / least)
+
+
 def predict(figures):
     """decision_function of 10^6 dense rows, B=1000, d=54: share of the peak of the multiply-adds of all cores
 
@@ -226,6 +237,7 @@ PARTS = {
     "learners": learners,
     "features": features,
     "maps": maps,
+    "second_order": second_order,
     "predict": predict,
     "one": one,
     "batches": batches,
