@@ -1,204 +1,247 @@
-"""Nanoseconds per example of every learner, beside what a user could write or pick instead, all in one run.
+"""Nanoseconds per example of every learner, as a multiple of the machine's limit.
 
-python benchmarks/step.py [a9a|dense|learners|start ...] [--json FILE]
+python benchmarks/step.py [budget|a9a|learners|features|maps|second_order|predict|one|batches] [--json FILE]
 
-a9a       one pass over the a9a training file (CSR), from ONKEL_DATA or the folder shared/data beside the project, or
-          over a generated stream of the same shape; against a NumPy loop and scikit-learn's RBFSampler + SGD
-dense     RBP on dense rows over budget, width and dtype, as a multiple of the machine's limit
-learners  every estimator with its defaults
-start     seconds to import, to the first model on a cold cache, and in a second process
-
-Machines are noisy: read the ratios, not the times. Each figure is the minimum over several passes.
+The limit of a learner with B points in d dimensions is B d multiply-adds at the machine's peak and B exponentials.
+Engine figures leave out scikit-learn's validation, which `batches` and `one` show by itself.
 """
 
-import argparse
-import itertools
-import json
-import lzma
+import copy
 import os
-import pathlib
-import subprocess
-import sys
-import tempfile
-import time
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.datasets import load_svmlight_file
-from sklearn.kernel_approximation import RBFSampler
-from sklearn.linear_model import SGDClassifier
+from common import (
+    a9a,
+    bandwidth,
+    curved,
+    exp_ns,
+    fastest,
+    fastest_by_the_wall,
+    limit_ns,
+    main,
+    multiply_add,
+    once,
+    sincos_ns,
+)
+from sklearn.base import clone
 
 import onkel
+from onkel import budget as policies
+from onkel import expansion, kernels, outputs, rows, stream
+from onkel.features import KINDS
+from onkel.learners.perceptron import Perceptron
 
-ROOT = pathlib.Path(__file__).parents[1]
-DATA = pathlib.Path(os.environ.get("ONKEL_DATA", ROOT.parent / "shared" / "data"))
-RESULTS = {}
-
-
-def fastest(work, passes=5):
-    """Least seconds of several calls."""
-    best = np.inf
-    for _ in range(passes):
-        start = time.perf_counter()
-        work()
-        best = min(best, time.perf_counter() - start)
-    return best
+TYPES = {"float64": np.float64, "float32": np.float32}
 
 
-def show(group, name, ns, **more):
-    RESULTS.setdefault(group, {})[name] = {"ns": round(ns, 1), **more}
-    print(f"  {name:44} {ns:10.0f} ns  " + "  ".join(f"{k} {v}" for k, v in more.items()), flush=True)
+def as_rows(X):
+    if sp.issparse(X):
+        return rows.Sparse(X.data, X.indices.astype(np.int32), X.indptr.astype(np.int64))
+    return rows.Dense(np.ascontiguousarray(X))
 
 
-def a9a_stream():
-    path = DATA / "a9a.train.svm.xz"
-    if path.exists():
-        with lzma.open(path) as file:
-            return load_svmlight_file(file, n_features=123)
-    rng = np.random.default_rng(0)  # 14 groups of columns, one set in each
-    edges = np.linspace(0, 123, 15).astype(int)
-    columns = np.stack([rng.integers(a, b, 32561) for a, b in itertools.pairwise(edges)], axis=1)
-    X = sp.csr_matrix((np.ones(columns.size), columns.ravel(), np.arange(0, columns.size + 1, 14)), shape=(32561, 123))
-    signal = columns.sum(axis=1) + 40 * rng.standard_normal(len(columns))
-    return X, np.where(signal > np.median(signal), 1.0, -1.0)
+def engine(model, X, targets, seconds=0.5):
+    """Nanoseconds per row of the compiled loop alone, for a model that does not grow any more."""
+    n = X.shape[0]
+    args = as_rows(X), targets, np.ones(n), np.empty((n, model._setting.outputs), X.dtype)
+    return fastest(lambda: stream.learn(model._learner, *args, 0, n), seconds) / n * 1e9
 
 
-def numpy_rbp(X, y, budget, gamma):
-    """The randomized budget perceptron, one NumPy call after the other."""
+def budget(figures):
+    """RBP on dense rows, engine only, dictionary full, 30 % of the rows inserted"""
     rng = np.random.default_rng(0)
-    points, norms, a, size = np.empty((budget, X.shape[1])), np.empty(budget), np.zeros(budget), 0
-    for x, label in zip(X, y, strict=True):
-        k = np.exp(-gamma * np.maximum(norms[:size] - 2 * (points[:size] @ x) + x @ x, 0))
-        if label * (a[:size] @ k) <= 0:
-            i = size if size < budget else rng.integers(budget)
-            size = max(size, i + 1)
-            points[i], norms[i], a[i] = x, x @ x, label
+    for points, d in ((100, 8), (100, 22), (100, 123), (1000, 22), (1000, 54), (1500, 54), (1500, 784)):
+        for name, dtype in TYPES.items():
+            n = 2000 if points < 500 else 400
+            f = expansion.empty(points, d, 1, dtype)
+            task = outputs.Task(outputs.REGRESSION, 1e3)  # whatever was learnt, misses at the rate of the targets
+            learner = Perceptron(kernels.rbf(0.5 / d), task, policies.random(0), f, 0.1)
+            X = rng.standard_normal((max(n, points), d)).astype(dtype)
+            w, scores = np.ones(len(X)), np.empty((len(X), 1), dtype)
+            stream.learn(learner, rows.Dense(X), np.full(len(X), 1e6), w, scores, 0, len(X))
+            y = np.where(rng.random(len(X)) < 0.3, 1e6, 0.0)
+            ns = fastest(lambda: stream.learn(learner, rows.Dense(X), y, w, scores, 0, n), 1.0) / n * 1e9  # noqa: B023
+            least = limit_ns(points, d, dtype)
+            figures.add(f"RBP B={points} d={d} {name}", ns=ns, limit=least, times_the_limit=ns / least)
 
 
-def a9a():
-    X, y = a9a_stream()
-    n, classes = X.shape[0], np.unique(y)
-    print(f"a9a, CSR, {n} rows: whole pass, ns per example")
+def on_a9a(figures):
+    """One pass over a9a (CSR) with estimators: whole pass, ns per example; the limit counts 14 non-zeros a row"""
+    X, y = a9a()
     learners = {
         "RBP": onkel.RBPClassifier,
         "Forgetron": onkel.ForgetronClassifier,
         "BOGD": onkel.BOGDClassifier,
         "BPA-S": onkel.BPAClassifier,
     }
-    dense = X[:2000].toarray()
-    few = dense[:300]
-    ours = {}
-    for budget in (100, 1000):
-        peer = fastest(lambda b=budget: numpy_rbp(dense, y[:2000], b, 0.05), 3) / 2000 * 1e9
+    nonzero = X.nnz / X.shape[0]
+    for points in (100, 1000):
         for name, estimator in learners.items():
-            for dtype in (np.float64, np.float32):
+            for kind, dtype in TYPES.items():
                 Z = X.astype(dtype)
 
-                def work(estimator=estimator, budget=budget, Z=Z):
-                    model = estimator(budget=budget, gamma=0.05, random_state=0)
-                    work.scores = model.learn(Z, y, classes=classes)
+                def work(estimator=estimator, points=points, Z=Z):
+                    model = estimator(budget=points, gamma=0.05, random_state=0)
+                    work.scores = model.learn(Z, y, classes=[-1, 1])
 
                 work()
-                ns = fastest(work, 7 if budget == 100 else 3) / n * 1e9
-                error = np.mean(np.where(work.scores >= 0, classes[1], classes[0]) != y)
-                if name == "RBP" and dtype == np.float64:
-                    ours[budget] = ns
-                title = f"{name} B={budget} {np.dtype(dtype).name}"
-                show("a9a", title, ns, error=f"{error:.4f}", numpy_loop_takes=f"{peer / ns:.0f}x")
-        show("a9a", f"NumPy per example, RBP B={budget}", peer)
-    for size, rows in ((1, few), (256, dense)):
-        features = RBFSampler(gamma=0.05, n_components=400, random_state=0).fit(rows)
-        model = SGDClassifier()
-
-        def work(size=size, rows=rows, features=features, model=model):
-            for start in range(0, len(rows), size):
-                part = slice(start, start + size)
-                model.partial_fit(features.transform(rows[part]), y[: len(rows)][part], classes=classes)
-
-        ns = fastest(work, 3) / len(rows) * 1e9
-        show("a9a", f"scikit-learn RBFSampler(400)+SGD, batches of {size}", ns, RBP_100_takes=f"1/{ns / ours[100]:.0f}")
+                ns = fastest(work, 1.0) / X.shape[0] * 1e9
+                size = points * X.shape[1] * np.dtype(dtype).itemsize // 1024
+                reading = points * nonzero * np.dtype(dtype).itemsize / bandwidth(16 if size < 40 else 256)
+                adding = points * nonzero / multiply_add(dtype)
+                least = max(adding, reading) + points * exp_ns(dtype)
+                error = float(np.mean(np.where(work.scores >= 0, 1, -1) != y))
+                figures.add(
+                    f"a9a {name} B={points} {kind}", ns=ns, limit=least, times_the_limit=ns / least, error=error
+                )
+    for kind, dtype in TYPES.items():
+        Z = X.astype(dtype)
+        seconds = fastest(lambda: onkel.KernelPerceptronClassifier(gamma=0.05).learn(Z, y), 2.0, 2)  # noqa: B023
+        figures.add(f"a9a kernel perceptron without a budget {kind}", seconds_for_the_pass=seconds)
 
 
-def limit(budget, d, dtype):
-    """Nanoseconds: multiply-adds at the peak of a matrix product, and one exp for every support vector."""
-    A = np.random.default_rng(0).standard_normal((1024, 1024)).astype(dtype)
-    threads = os.environ.get("OMP_NUM_THREADS")
-    add = fastest(lambda: A @ A, 10) / 1024**3
-    if threads != "1":
-        add *= min(os.cpu_count() or 1, 2)
-    x = np.linspace(-5, 0, 10000).astype(dtype)
-    exp = fastest(lambda: np.exp(x), 200) / 10000
-    return (budget * d * add + budget * exp) * 1e9
-
-
-def dense():
-    print("RBP on dense rows, engine only, dictionary full, 30 % of the rows inserted")
-    from onkel import budget as policies
-    from onkel import expansion, kernels, outputs, rows, stream
-    from onkel.learners.perceptron import Perceptron
-
-    rng = np.random.default_rng(0)
-    for budget, d in ((100, 8), (100, 22), (100, 123), (1000, 22), (1500, 54)):
-        for dtype in (np.float64, np.float32):
-            n = 2000 if budget < 500 else 400
-            f = expansion.empty(budget, d, 1, dtype)
-            task = outputs.Task(outputs.REGRESSION, 1e3)  # whatever was learnt, misses at the rate of the targets
-            learner = Perceptron(kernels.rbf(0.5 / d), task, policies.random(0), f, 0.1)
-            X = rng.standard_normal((max(n, budget), d)).astype(dtype)
-            y, w, scores = np.full(len(X), 1e6), np.ones(len(X)), np.empty((len(X), 1), dtype)
-            stream.learn(learner, rows.Dense(X), y, w, scores, 0, len(X))
-            y = np.where(rng.random(len(X)) < 0.3, 1e6, 0.0)
-            ns = fastest(lambda: stream.learn(learner, rows.Dense(X), y, w, scores, 0, n), 60) / n * 1e9  # noqa: B023
-            least = limit(budget, d, dtype)
-            show("dense", f"B={budget} d={d} {np.dtype(dtype).name}", ns, limits=f"{ns / least:.1f}")
-
-
-def learners():
-    print("every estimator, defaults, dense, 4000 rows, d=22 (multi-class: 5 classes)")
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((4000, 22))
-    signal = X[:, 0] * X[:, 1] + 0.5 * rng.standard_normal(len(X))
-    targets = {"binary": (signal > 0).astype(int), "5 classes": np.digitize(signal, [-1, -0.3, 0.3, 1])}
+def learners(figures):
+    """Every estimator with its defaults: a pass of 4000 dense rows, d=22, validation included"""
     for name in onkel.__all__:
         estimator = getattr(onkel, name)
         if not isinstance(estimator, type) or not name.endswith(("Classifier", "Regressor")):
             continue
-        for task, y in targets.items() if name.endswith("Classifier") else [("numbers", signal)]:
-            if task != "binary" and name == "DUOLClassifier":
-                continue
-            model = estimator(random_state=0).fit(X[:50], y[:50])
-            ns = fastest(lambda: model.fit(X, y), 2) / len(X) * 1e9  # noqa: B023
-            show("learners", f"{name}, {task}", ns, support=model.n_support_)
+        for classes in (2, 5) if name.endswith("Classifier") else (0,):
+            X, y = curved(4000, 22, classes=classes or 2)
+            y = y if classes else X[:, 0] * X[:, 1]
+            try:
+                estimator(random_state=0).fit(X[:50], y[:50])
+            except ValueError as error:
+                if "binary" in str(error).lower():
+                    continue
+                raise
+            model = estimator(random_state=0)
+            ns = fastest(lambda: model.fit(X, y), 0.2, 2) / len(X) * 1e9  # noqa: B023
+            task = f"{classes} classes" if classes else "numbers"
+            figures.add(f"{name}, {task}", ns=ns, points=int(getattr(model, "n_support_", 0)))
 
 
-START = """
-import time; t = time.perf_counter()
-import sklearn.linear_model; a = time.perf_counter() - t; t = time.perf_counter()
-import onkel; b = time.perf_counter() - t
-import numpy as np; X = np.random.default_rng(0).standard_normal((100, 5)); t = time.perf_counter()
-onkel.RBPClassifier(random_state=0).fit(X, X[:, 0] > 0).predict(X)
-print(a, b, time.perf_counter() - t)
-"""
+def features(figures):
+    """FOGD and NOGD, engine only; the limit counts projections, sines and cosines or exponentials, and both products"""
+    for kind, dtype in TYPES.items():
+        peak = multiply_add(dtype)
+        for d in (22, 123):
+            X, y = curved(2000, d, dtype)
+            model = onkel.FOGDClassifier(n_components=200, random_state=0).fit(X, y)
+            ns = engine(model, X, y.astype(float))
+            least = (200 * d + 2 * 400) / peak + 200 * sincos_ns(dtype)
+            figures.add(f"FOGD D=400 d={d} {kind}", ns=ns, limit=least, times_the_limit=ns / least)
+            model = onkel.NOGDClassifier(budget=100, rank=20, random_state=0).fit(X, y)
+            ns = engine(model, X, y.astype(float))
+            least = limit_ns(100, d, dtype) + (100 * 20 + 40) / peak
+            figures.add(f"NOGD B=100 k=20 d={d} {kind}", ns=ns, limit=least, times_the_limit=ns / least)
+    X, y = a9a()
+    for kind, dtype in TYPES.items():
+        Z = X.astype(dtype)
+        model = onkel.FOGDClassifier(n_components=200, gamma=0.05, random_state=0).fit(Z, y)
+        ns = engine(model, Z, y)
+        least = (200 * Z.nnz / Z.shape[0] + 800) / multiply_add(dtype) + 200 * sincos_ns(dtype)
+        figures.add(f"FOGD D=400 a9a CSR {kind}", ns=ns, limit=least, times_the_limit=ns / least)
 
 
-def start():
-    with tempfile.TemporaryDirectory() as cache:
-        environment = {**os.environ, "NUMBA_CACHE_DIR": cache}
-        for name in ("cold cache", "second process"):
-            run = [sys.executable, "-c", START]
-            sklearn, own, first = map(
-                float, subprocess.run(run, env=environment, capture_output=True, text=True, check=True).stdout.split()
+def maps(figures):
+    """Kinds of random features on a9a, 400 frequencies (800 features), and Nystroem's after the switch, engine only"""
+    X, y = a9a()
+    X, y = X[:4000], y[:4000]
+    models = {f"FOGD {f}": onkel.FOGDClassifier(gamma=0.05, features=f, random_state=0) for f in KINDS}
+    models["NOGD B=100 k=20"] = onkel.NOGDClassifier(gamma=0.05, budget=100, rank=20)
+    models["Dual-SGD B=100, 200 frequencies"] = onkel.DualSGDClassifier(gamma=0.05, random_state=0)
+    for name, made in models.items():
+        for layout, Z in (("CSR", X), ("dense", X.toarray())):
+            for kind, dtype in TYPES.items():
+                rows = Z.astype(dtype)
+                model = clone(made).fit(rows, y)
+                ns = engine(model, rows[:256], y[:256])  # short windows: the least of many
+                figures.add(f"{name} {layout} {kind}", ns=ns)
+
+
+def second_order(figures):
+    """B-KONS with a full dictionary of j points, engine only; the limit counts the kernel row and 4 j^2 flops"""
+    for kind, dtype in TYPES.items():
+        for j in (50, 100, 200):
+            X, y = curved(3000, 22, dtype)
+            model = onkel.BKonsClassifier(max_dictionary=j, random_state=0).fit(X, y)
+            ns = engine(model, X, y.astype(float))
+            least = limit_ns(j, 22, dtype) + 2 * j * j / multiply_add(np.float64)  # its matrices are always float64
+            figures.add(f"B-KONS j={model.n_support_} d=22 {kind}", ns=ns, limit=least, times_the_limit=ns / least)
+
+
+def predict(figures):
+    """decision_function of 10^6 dense rows, B=1000, d=54: share of the peak of the multiply-adds of all cores
+
+    By the wall, and by the processor time of all threads, which tells what idle cores would do.
+    """
+    X, y = curved(1_000_000, 54)
+    model = onkel.RBPClassifier(budget=1000, gamma=0.02, random_state=0).fit(X[:20_000], y[:20_000])
+    for threads in (os.cpu_count(), 1):
+        os.environ["OMP_NUM_THREADS"] = str(threads)
+        wall = fastest_by_the_wall(lambda: model.decision_function(X), 4.0) / len(X) * 1e9
+        spent = fastest(lambda: model.decision_function(X), 4.0) / threads / len(X) * 1e9
+        least = limit_ns(1000, 54, np.float64) / threads
+        peak = 54_000 / multiply_add(np.float64, threads)
+        figures.add(
+            f"predict on {threads} cores, d=54", ns_by_the_wall=wall, ns=spent, share_of_peak=peak / spent,
+            share_by_the_wall=peak / wall, limit=least, times_the_limit=spent / least,
+        )  # fmt: skip
+    del os.environ["OMP_NUM_THREADS"]
+
+
+def one(figures):
+    """Calls for a single row, microseconds, beside scikit-learn's SGDClassifier"""
+    from sklearn.linear_model import SGDClassifier
+
+    X, y = curved(4000, 22)
+    models = {
+        "RBP B=100": onkel.RBPClassifier(random_state=0),
+        "NOGD B=100": onkel.NOGDClassifier(random_state=0),
+        "FOGD D=400": onkel.FOGDClassifier(n_components=200, random_state=0),
+        "scikit-learn SGDClassifier": SGDClassifier(),
+    }
+    for name, model in models.items():
+        model.fit(X, y)
+        batch = fastest(lambda: model.partial_fit(X[:1], y[:1]), 0.5) * 1e6  # noqa: B023
+        looked = fastest(lambda: model.predict(X[:1]), 0.5) * 1e6  # noqa: B023
+        calls = {"partial_fit_us": batch, "predict_us": looked}
+        if hasattr(model, "learn_one"):
+            learnt = fastest(lambda: [model.learn_one(x, l) for x, l in zip(X[:200], y)], 0.5)  # noqa: B023
+            seen = fastest(lambda: [model.predict_one(x) for x in X[:200]], 0.5)  # noqa: B023
+            calls |= {"learn_one_us": learnt * 5e3, "predict_one_us": seen * 5e3}
+        figures.add(name, **calls)
+
+
+def batches(figures):
+    """partial_fit of small batches, microseconds a call; what copying and checking the state take of it"""
+    for points, d in ((100, 22), (1000, 54), (5000, 123)):
+        X, y = curved(max(8000, 4 * points), d)
+        model = onkel.RBPClassifier(budget=points, random_state=0).fit(X, y)
+        for size in (1, 10, 100, 1000):
+            us = fastest(lambda: model.partial_fit(X[:size], y[:size]), 0.5) * 1e6  # noqa: B023
+            copied = fastest(model._saved) * 1e6
+            checked = fastest(model._finite) * 1e6
+            figures.add(
+                f"RBP B={points} d={d} batches of {size}", us=us, us_to_copy_the_state=copied, us_to_check_it=checked
             )
-            RESULTS.setdefault("start", {})[name] = {"sklearn": sklearn, "import": own, "first": first}
-            print(f"  {name}: scikit-learn {sklearn:.2f} s, then import onkel {own:.2f} s, first model {first:.2f} s")
+        held = copy.deepcopy(model)
+        figures.add(f"RBP B={points} d={d} a copy", us=once(lambda: copy.deepcopy(held)) * 1e6)  # noqa: B023
 
+
+PARTS = {
+    "budget": budget,
+    "a9a": on_a9a,
+    "learners": learners,
+    "features": features,
+    "maps": maps,
+    "second_order": second_order,
+    "predict": predict,
+    "one": one,
+    "batches": batches,
+}
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", nargs="*", default=["start", "dense", "a9a", "learners"])
-    parser.add_argument("--json", type=pathlib.Path, help="write the figures to this file")
-    arguments = parser.parse_args()
-    for what in arguments.what:
-        {"a9a": a9a, "dense": dense, "learners": learners, "start": start}[what]()
-    if arguments.json:
-        arguments.json.write_text(json.dumps(RESULTS, indent=1))
+    main("step", __doc__, PARTS)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import reference as ref
+from sklearn.base import clone
 
 import onkel
 from onkel.estimators._base import KernelEstimator
@@ -26,7 +27,13 @@ SEVERAL = [
     onkel.kernels.poly(0.2, 1.0, 2),
 ]
 WORDS = ("kernel", "gamma", "sigma", "degree", "coef0")
-KERNELS = {"rbf": RBF, "poly": POLY, "laplacian": LAPLACIAN}  # a second one beside rbf, whichever the learner takes
+MATERN = {"kernel": "matern32", "gamma": 0.3}
+KERNELS = {
+    "rbf": RBF,
+    "poly": POLY,
+    "laplacian": LAPLACIAN,
+    "matern32": MATERN,
+}  # a second one beside rbf, whichever the learner takes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,9 +52,22 @@ class Case:
         return self.name
 
     def make(self, **overrides: Any) -> Any:
-        """A fresh estimator; what would choose its one kernel is left out where it has several."""
-        params, known = {**self.params, **overrides}, self.estimator._get_param_names()
-        return self.estimator(**{name: value for name, value in params.items() if name in known or name not in WORDS})
+        """A fresh estimator; what says how its map is drawn goes there, and to several kernels nothing about one."""
+        params = {**self.params, **overrides}
+        if "kernels" in params:
+            params = {name: value for name, value in params.items() if name not in WORDS}
+        if "map" not in params:
+            return self.estimator(**params)
+        inner = {name: params.pop(name) for name in MAPPED if name in params}
+        if params["map"] is not None:
+            inner["grow_features"] = params.get("grow_features", False)
+            params["map"] = clone(params["map"]).set_params(**inner)
+        return self.estimator(**params)
+
+    @property
+    def grows(self) -> bool:
+        """Whether its features may become more; landmarks that are given have as many as they have."""
+        return not isinstance(self.params.get("map"), onkel.OnlineNystroem)
 
     @property
     def outputs(self) -> int:
@@ -61,7 +81,7 @@ class Case:
     @property
     def stores(self) -> bool:
         """Whether the model is made of support vectors, not of random features."""
-        return issubclass(self.estimator, KernelEstimator) or self.params.get("component") in ("perceptron", "rbp")
+        return issubclass(self.estimator, KernelEstimator) or self.params.get("component") == "rbp"
 
     @property
     def kernels(self) -> tuple[str, ...]:
@@ -74,7 +94,11 @@ class Case:
             return kernel == "rbf"
         if "kernels" in self.params:
             return kernel == "rbf"  # it has its own
-        return kernel in self.estimator._choices.get("kernel", (kernel,))
+        if self.params.get("map", kernel) is None:
+            return kernel == "rbf"  # nothing takes any
+        if self.params.get("features", "plain") != "plain" and kernel == "laplacian":
+            return False
+        return kernel in self.params.get("map", self.estimator)._choices.get("kernel", (kernel,))
 
     def run_twin(self, X: Any, y: Any, kernel: Callable[..., float], key: int, weights: Any = None) -> ref.Result:
         """The twin on the same rows; `key` starts its random numbers, the estimator's are `model._setting.key`."""
@@ -109,6 +133,9 @@ def rows_of(case: Case, n: int = 240) -> tuple[np.ndarray, np.ndarray]:
     return stream(case.task, n)
 
 
+MAPPED = ("kernel", "gamma", "sigma", "degree", "coef0")  # parameters of a map
+
+
 # ------------------------------------------------------------------ what a model shows
 def support(model: Any) -> np.ndarray:
     """Stream positions of the support vectors, sorted; none in feature space."""
@@ -126,6 +153,7 @@ REGRESSOR_LOSSES = ("squared", "half_squared", "epsilon_insensitive", "absolute"
 LOSSES = {loss: {"loss": loss} for loss in CLASSIFIER_LOSSES + REGRESSOR_LOSSES}
 LABEL_LOSSES = {loss: LOSSES[loss] for loss in CLASSIFIER_LOSSES}
 AVERAGE = {"average": {"average": True}}
+LANDMARKS = np.random.default_rng(9).normal(size=(BUDGET, D))
 
 # name; estimators without Classifier and Regressor; twin; parameters; variants (each in all the tasks whose estimator
 # has its parameters and losses).
@@ -192,6 +220,31 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
             **{variant: {"rule": variant} for variant in ("pa", "pa1", "pa2")},
             "invsqrt": {"schedule": "invsqrt", "eta": 0.5},
             "pegasos": {"schedule": "pegasos", "reg": 0.1},
+            "orthogonal": {"features": "orthogonal", "loss": "absolute"},
+            "structured": {"features": "structured", "loss": "logistic"},
+            "fastfood": {"features": "fastfood", "loss": "squared", "n_components": 70},
+        },
+    ),
+    (
+        "dual-sgd",
+        "DualSGD",
+        ref.dual_sgd,
+        {"budget": BUDGET, "moved": 4, "n_components": 37, "reg": 0.1},
+        {
+            "": {},
+            "average": {"average": True, "moved": 1, "loss": "logistic"},
+            "squared": {"average": True, "loss": "squared"},
+        },
+    ),
+    (
+        "mapped",
+        "FeatureMap",
+        ref.mapped,
+        {"reg": 0.01, "rule": "gradient"},
+        {
+            "rows": {"map": None, "rule": "adagrad", "average": True, "loss": "logistic"},
+            "fourier": {"map": onkel.RandomFourierFeatures(n_components=37, random_state=7), "loss": "half_squared"},
+            "nystroem": {"map": onkel.OnlineNystroem(landmarks=LANDMARKS, rank=6), "loss": "squared_hinge"},
         },
     ),
     (
@@ -200,6 +253,21 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         ref.nogd,
         {"budget": BUDGET, "rank": 5, "reg": 0.01},
         {"": {}, "late": {"switch": "next_loss", "rank": BUDGET, "schedule": "invsqrt", "average": True}},
+    ),
+    (
+        "skegd",
+        "SkeGD",
+        ref.skegd,
+        {"budget": BUDGET, "sample_size": 7, "rank": 5, "update_every": 9, "reg": 0.01},
+        {
+            "": {"init": "paper", "carry": "paper"},
+            "average": {
+                "average": True,
+                "update_every": 0.1,
+                "stream_length": 83,
+            },
+            "bounded": {"max_processed": BUDGET + 2, "carry": "keep", "svd": "randomized", "rank": 3},
+        },
     ),
     ("stoptron", "Stoptron", ref.stoptron, {"budget": BUDGET}, {"": {}}),
     ("rbp", "RBP", ref.rbp, {"budget": BUDGET}, {"": {}}),
@@ -269,6 +337,32 @@ TABLE: list[tuple[str, str, Callable[..., ref.Result], dict[str, Any], dict[str,
         {"": {}, "last": {"average": False}, "hard-budget": {"budget": BUDGET}},
     ),
     (
+        "kons",
+        "KONS",
+        ref.kons,
+        {"clip": 2.0},
+        {
+            "": {},
+            "logistic": {"loss": "logistic", "alpha": 0.1, "curvature": "hessian"},
+        },
+    ),
+    ("sketched-kons", "SketchedKONS", ref.kons, {"clip": 2.0, "curvature": 0.5, "min_probability": 0.2}, {"": {}}),
+    (
+        "pros-n-kons",
+        "ProsNKons",
+        ref.pros_n_kons,
+        {"clip": 2.0, "alpha": 0.5, "oversampling": 0.2},
+        {"": {}, "idle": {"idle_restarts": False, "loss": "hinge"}},
+    ),
+    (
+        "con-kons",
+        "ConKons",
+        ref.con_kons,
+        {"clip": 2.0, "alpha": 0.5, "oversampling": 0.2},
+        {"": {}, "literal": {"literal": True, "curvature": "hessian", "ridge": 2.0}},
+    ),
+    ("b-kons", "BKons", ref.pros_n_kons, {"clip": 2.0, "max_dictionary": BUDGET}, {"": {}}),
+    (
         "oskl",
         "OSKL",
         ref.oskl,
@@ -308,6 +402,8 @@ def _twin_params(estimator: Any, twin: Callable[..., ref.Result], task: str) -> 
     """The estimator's parameters, defaults too, as far as the twin has them."""
     known, renamed = inspect.signature(twin).parameters, RENAMED.get(twin, {})
     params = {renamed.get(name, name): value for name, value in estimator.get_params().items() if name != "kernel"}
+    if twin is ref.mapped and params["map"] is not None:
+        params["map"] = params["map"].get_params()
     if twin is ref.bsgd:
         params["ties"] = 0.0  # the engine lets rounding decide, as the recorded trace does
         if task == MULTICLASS:
@@ -334,8 +430,7 @@ def _cases() -> list[Case]:
                 if not _applies(estimator, own):
                     continue
                 params = {**RBF, "random_state": 0, **common, **own}
-                params = {name: value for name, value in params.items() if name in estimator._get_param_names()}
-                configured = estimator(**params)
+                configured = estimator(**{k: v for k, v in params.items() if k in estimator._get_param_names()})
                 softmax = task == MULTICLASS and getattr(configured, "loss", "") == "logistic" and configured._softmax
                 made.append(
                     Case(

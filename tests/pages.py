@@ -24,6 +24,13 @@ def programs(page: Path) -> dict[str, str]:
     return {**files, "main.py": "\n".join(main)}
 
 
+def commands(page: Path) -> list[tuple[str, str]]:
+    """What the page has behind `$` (and, in the lines below, `>`), and what it shows as printed."""
+    text = "".join(blocks(page, "console"))
+    found = re.findall(r"^\$ (.*(?:\n> .*)*)\n((?:(?!\$ ).*\n)*)", text, re.MULTILINE)
+    return [(command.replace("\n> ", "\n"), output) for command, output in found]
+
+
 def prose(page: Path) -> str:
     """The text without fenced blocks."""
     return re.sub(r"^```.*?^```$", "", page.read_text(), flags=re.MULTILINE | re.DOTALL)

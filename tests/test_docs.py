@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 import pytest
-from pages import PAGES, ROOT, anchors, blocks, links, programs
+from pages import PAGES, ROOT, anchors, blocks, commands, links, programs
 
 import onkel
 
@@ -40,12 +40,39 @@ def test_pages_with_code():
 
 @pytest.mark.slow
 def test_quick_start(tmp_path):
-    """The README shows what the quick start prints, but for the numbers."""
+    """The README shows the end of what the race prints, but for the numbers, and the picture's program runs."""
 
-    def shape(text):
-        return re.sub(r"[\d.,]+", "0", re.sub(r" +", " ", text)).strip()
+    command = [sys.executable, "-W", "error", "-m", "onkel", "race"]
+    printed = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=900)
+    assert printed.returncode == 0, printed.stderr
+    assert shape(printed.stdout).endswith(shape(blocks(README, "text")[0]))
+    assert (tmp_path / "onkel-race.html").stat().st_size > 50_000
 
-    assert shape(run(ROOT / "examples" / "quickstart.py", tmp_path)) == shape(blocks(README, "text")[0])
+
+@pytest.mark.slow
+def test_picture(tmp_path):
+    pytest.importorskip("matplotlib")
+    assert "FOGD" in run(ROOT / "examples" / "moons.py", tmp_path)
+    assert (tmp_path / "moons.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def shape(text):
+    """Text but for its numbers, spaces and lines."""
+    return re.sub(r"[\d.,]+", "0", re.sub(r"─+", "─", re.sub(r"\s+", " ", text))).strip()
+
+
+@pytest.mark.slow
+def test_commands_run(tmp_path):
+    """The commands of the page, in turn, print what it shows."""
+    (tmp_path / "onkel").write_text(f'#!/bin/sh\nexec "{sys.executable}" -m onkel "$@"\n')
+    (tmp_path / "onkel").chmod(0o755)
+    env = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "ONKEL_DATA": str(tmp_path)}
+    page = commands(ROOT / "docs" / "command_line.md")
+    assert len(page) > 10
+    for command, output in page:
+        result = subprocess.run(["sh", "-c", command], cwd=tmp_path, env=env, capture_output=True, text=True)
+        assert result.returncode == 0, (command, result.stderr)
+        assert not output or shape(result.stdout) == shape(output), command
 
 
 def test_first_screen():
@@ -56,7 +83,7 @@ def test_first_screen():
     assert all(os.access(ROOT / command, os.X_OK) for command in commands)
     assert README.read_text()[: README.read_text().index(shown)].count("\n") < 20
     assert f"./{commands[1]}\n" in ci
-    assert "examples/quickstart.py" in (ROOT / commands[0]).read_text()
+    assert '/onkel" race' in (ROOT / commands[0]).read_text()
 
 
 def tasks(names):

@@ -40,6 +40,7 @@ from onkel.expansion import INSERTED, PAUSE, ROUNDS, SCALE, SEEN, SIZE, TOTAL, U
 from onkel.io.model_files import ENTRIES, ESTIMATORS
 from onkel.learners.forgetron import DAMAGE, UPDATES
 from onkel.nystroem import RANK, READY
+from onkel.sketching import PROCESSED
 
 
 @pytest.fixture
@@ -216,6 +217,7 @@ def test_foreign_files(refuses, tmp_path, monkeypatch):
 # ------------------------------------------------------------------ documents that do not fit, correctly signed
 KERNEL = {"kind": 1, "gamma": 0.5, "coef0": 0.0, "degree": 1, "doublings": 0}
 WRONG = {
+    "notes": {"its notes are no table": [[], "a", 3, True]},
     "format": {
         "Upgrade onkel": [2, 10**9],
         "its format has no valid number": [0, -1, "1", 1.0, True, None, [], 2**63],
@@ -259,7 +261,7 @@ WRONG = {
         "its kernel's numbers are not valid": [
             {"kernel": "Kernel", "numbers": {**KERNEL, **change}}
             for change in (
-                {"kind": 6}, {"kind": -1}, {"kind": 1.0}, {"kind": True}, {"gamma": 0.0}, {"gamma": -1.0},
+                {"kind": 9}, {"kind": -1}, {"kind": 1.0}, {"kind": True}, {"gamma": 0.0}, {"gamma": -1.0},
                 {"degree": 0}, {"degree": 1.0}, {"gamma": {"float": "inf"}}, {"coef0": {"float": "-inf"}},
             )
         ],
@@ -356,6 +358,71 @@ def test_classes_change_places(load, refuses):
     assert load(sign({**document, "class": "StoptronClassifier"}, held)).learn(*small()[1:]).shape == (20,)
 
 
+ROWS = {"points": [[0.0] * 7] * BUDGET}
+MAPS = {
+    "its feature map is none of onkel's": [
+        {"map": name, "parameters": {}} for name in ("os.system", "FOGDClassifier", 3, None, ["RandomFourierFeatures"])
+    ],
+    "parameters of its feature map are not valid": [
+        {"map": "OnlineNystroem", "parameters": {}},
+        {"map": "RandomFourierFeatures", "parameters": {"n_components": 3}},
+    ],
+    "map must be": [3, "RandomFourierFeatures", True],
+    "a parameter is no number": [[], {}, {"map": "OnlineNystroem"}],
+    "its kernel is not that of its parameters": [None],
+}
+INNER = {
+    "rank": {"OnlineNystroem: rank must be": [0, 1.5, "6"], "rank must be at most 13": [14], "not the shape": [9]},
+    "budget": {"budget must be": [0, True]},
+    "gamma": {"gamma must be": [0, None, "wide"], "its parameters are not valid": ["alignment"]},
+    "kernel": {"kernel must be": ["gauss", 3], "its kernel is not that of its parameters": ["linear", "matern52"]},
+    "random_state": {"random_state is no whole number": [0.5, "0"]},
+    "landmarks": {
+        "landmarks must be": ["best", 3, None],
+        "its landmarks are not valid": [
+            {"points": rows} for rows in ([], [[]], 3, [3], [[0.0], [0.0, 1.0]], [["a"]], [[None]], [[0.0, True]])
+        ],
+        "rank must be at most": [{"points": [[0.0] * 7]}],
+        "its capacity is not valid": [{"points": [[0.0] * 7] * 20}],
+        "its feature map is not valid": [
+            {"map": "RandomFourierFeatures", "parameters": onkel.RandomFourierFeatures().get_params()}
+        ],
+    },
+}
+
+
+@pytest.mark.xdist_group("FeatureMap")
+def test_feature_maps_that_do_not_fit(refuses, load):
+    document, held = unpack(file_of("mapped-nystroem-binary"))
+    right = document["parameters"]["map"]
+    for reason, values in MAPS.items():
+        for value in values:
+            document["parameters"]["map"] = value
+            assert refuses(sign(document, held), reason), value
+    document["parameters"]["map"] = right
+    for name, wrong in INNER.items():
+        for reason, values in wrong.items():
+            for value in values:
+                document["parameters"]["map"] = {**right, "parameters": {**right["parameters"], name: value}}
+                assert refuses(sign(document, held), reason), value
+    for huge in ({"n_components": 2**40}, {"n_components": 2**62, "features": "fastfood"}):
+        inner = {**onkel.RandomFourierFeatures(gamma=0.15).get_params(), **huge}
+        document["parameters"]["map"] = {"map": "RandomFourierFeatures", "parameters": inner}
+        assert refuses(sign(document, held), "its capacity is not valid|arrays are missing")
+        assert refuses(sign({**document, "capacity": huge["n_components"]}, held), "arrays are missing")
+    document["parameters"]["map"] = {**right, "parameters": {**right["parameters"], "landmarks": ROWS}}
+    assert load(sign(document, held)).n_seen_ == HALF  # it says what a new fit would do, not what was learnt
+
+
+@pytest.mark.xdist_group("DualSGD")
+def test_frequencies_that_a_file_only_declares(refuses):
+    document, held = unpack(file_of("dual-sgd-binary"))
+    for kind in ("plain", "structured"):
+        document["parameters"] |= {"n_components": 2**50, "features": kind}
+        assert refuses(sign(document, held), "arrays are missing|not the shape")
+        assert most_allocated(refuses, sign(document, held)) < 500_000
+
+
 # ------------------------------------------------------------------ arrays that do not fit, correctly signed
 @pytest.mark.parametrize("name", [of_learner(name) for name in ONE_PER_LEARNER])
 def test_shapes_and_dtypes(name, refuses):
@@ -447,6 +514,18 @@ STATES = [
     ("bsgd-merging-lookup-binary", put("f.coef", (0, 0), 1e200), "state of its BSGDMerging"),
     ("fogd-hinge-binary", put("f.count", SIZE, 32), "weights without a feature"),
     ("fogd-hinge-binary", put("f.count", SIZE, 2**40), COUNTERS),
+    *[("fogd-fastfood-regression", put("map.order", (0, 0, 3), place), "its Featured") for place in (64, -1, 2**62)],
+    ("dual-sgd-binary", put("g.count", SIZE, 32), "state of its DualSGD"),
+    ("dual-sgd-binary", put("g.count", SIZE, 2**40), "state of its DualSGD"),
+    ("dual-sgd-binary", put("g.count", PAUSE, 1), "state of its DualSGD"),
+    ("dual-sgd-binary", put("g.lazy", SCALE, 0.0), "state of its DualSGD"),
+    ("dual-sgd-average-binary", put("g.lazy", TOTAL, 1e9), "state of its DualSGD"),
+    ("dual-sgd-binary", put("f.count", SIZE, BUDGET + 1), MANY),
+    ("mapped-nystroem-binary", put("map.count", SIZE, BUDGET + 1), "more landmarks than room"),
+    ("mapped-nystroem-binary", put("map.count", RANK, 99), "its rank is not valid"),
+    ("mapped-nystroem-binary", put("map.count", READY, 0), "its rank is not valid"),
+    ("mapped-nystroem-binary", put("map.used", (0, 0), 1 << 7), BITS),
+    ("mapped-rows-binary", put("f.count", SIZE, 31), "state of its Featured"),
     ("nogd-binary", put("f.count", SIZE, 0), COUNTERS),
     ("nogd-binary", put("f.count", SIZE, 31), "state of its NOGD"),
     ("nogd-binary", put("f.count", PAUSE, 2), COUNTERS),
@@ -456,8 +535,40 @@ STATES = [
     ("nogd-binary", put("map.count", RANK, -1), "its rank is not valid"),
     ("nogd-binary", put("map.count", READY, 0), "its rank is not valid"),
     ("nogd-binary", put("map.count", slice(RANK, None), 0), "entries without a point"),
+    *[
+        (name, put(f"{part}.{key}", where, value), state)
+        for name, part, state in (
+            ("kons-binary", "A", "state of its KONS"),
+            ("sketched-kons-binary", "leverage.factor", "state of its KONS"),
+            ("pros-n-kons-binary", "span", "state of its ProsNKons"),
+            ("b-kons-binary", "leverage.factor", "state of its ProsNKons"),
+        )
+        for key, where, value in (
+            ("size", 0, -1),
+            ("size", 0, 2**40),
+            ("place", (0, 0), -1),
+            ("place", (0, 0), 2**62),
+            ("rows", (0, 0), 0.0),
+            ("rows", (0, 3), 1.0),
+            ("roots", (0, -1), 1.0),
+        )
+    ],
+    ("con-kons-binary", put("newton.diagonal", (0, 0), 0.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("newton.columns", (0, 0), 1.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("newton.weights", (0, -1), 1.0), "state of its ProsNKons"),
+    ("con-kons-binary", put("count", 1, 2), "state of its ProsNKons"),
     ("nogd-late-binary", put("map.used", (0, 0), 1 << 7), BITS),
     ("nogd-late-binary", put("map.born", 0, -1), "state of its NOGD"),
+    ("skegd-binary", put("f.count", SIZE, 31), "state of its SkeGD"),
+    ("skegd-binary", put("map.count", READY, 0), "its rank is not valid"),
+    ("skegd-binary", put("sketch.count", SIZE, BUDGET - 1), "state of its SkeGD"),
+    ("skegd-binary", put("sketch.count", SIZE, 10**6), "more points than room"),
+    ("skegd-binary", put("sketch.count", RANK, 1), "more points than room"),
+    ("skegd-binary", put("sketch.count", PROCESSED, BUDGET), "state of its SkeGD"),
+    ("skegd-bounded-binary", put("sketch.count", PROCESSED, -1), "state of its SkeGD"),
+    ("skegd-binary", put("sketch.born", 0, HALF), STREAM),
+    ("skegd-binary", put("sketch.used", (0, 0), 1 << 7), BITS),
+    ("skegd-binary", put("clock", 0, -1), "state of its SkeGD"),
     *[
         (name, put("gram.inverse", where, value), reason)
         for name in ("projectron-budget-binary", "bpa-projecting-binary", "krls-bounded-regression")
@@ -612,9 +723,19 @@ ABUSED = (
     "norma-truncation-regression",
     "duol-binary",
     "fogd-hinge-multiclass",
+    "fogd-fastfood-regression",
+    "dual-sgd-average-multiclass",
+    "mapped-rows-binary",
+    "mapped-nystroem-multiclass",
     "nogd-regression",
     "nogd-late-multiclass",
+    "skegd-regression",
+    "skegd-bounded-multiclass",
     "krls-bounded-regression",
+    "kons-multiclass",
+    "sketched-kons-binary",
+    "pros-n-kons-multiclass",
+    "con-kons-literal-binary",
     "budget-perceptron-multiclass",
     "budget-perceptron-shrinking-binary",
     "forgetron-greedy-binary",

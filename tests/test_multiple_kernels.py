@@ -253,8 +253,8 @@ def test_ladders_of_widths(dtype):
         project_on(map, rows, t, 0, 40)
         assert sorted(fan_out(map, j, z, z.shape[1]) for j in range(len(kernels))) == list(range(len(kernels)))
         for i, kernel in enumerate(kernels if t % 8 == 0 else []):
-            spectrum = (ref.rbf if kernel.kind == rbf(1.0).kind else ref.laplacian)(kernel.gamma).frequency
-            angles = spectrum(ref.Draw(5).stream(0, n * X.shape[1])).reshape(-1, n).T @ x
+            formula = (ref.rbf if kernel.kind == rbf(1.0).kind else ref.laplacian)(kernel.gamma)
+            angles = ref.random_frequencies("plain", formula, n, X.shape[1], ref.Draw(5)) @ x
             exact = np.concatenate([np.sin(angles), np.cos(angles)]) / np.sqrt(n)
             close = 1e-11 if dtype == np.float64 else 1e-3
             np.testing.assert_allclose(np.concatenate([z[i, :n], z[i, 64 : 64 + n]]), exact, atol=close)

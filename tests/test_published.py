@@ -100,3 +100,49 @@ def test_close(row):
     got_mean, got_std, n = losses(name, make)
     margin = 0.3 if mean > 1 else 0.003 * mean
     assert abs(got_mean - mean) < 2 * np.sqrt((std**2 + got_std**2) / n) + margin
+
+
+# ------------------------------------------------------------------ PROS-N-KONS, Tables 1 and 2
+NEWTON = [  # (data, estimator, average squared loss, alpha); the paper prints alpha = 1, see docs/algorithms.md
+    ("parkinsons", onkel.ProsNKonsRegressor, 0.05798, 1.0),
+    ("parkinsons", onkel.ConKonsRegressor, 0.05696, 1.0),
+    ("parkinsons", onkel.BKonsRegressor, 0.05795, 1.0),
+    ("cpusmall", onkel.ProsNKonsRegressor, 0.02494, 0.1),
+    ("cpusmall", onkel.ConKonsRegressor, 0.02269, 1.0),
+    ("cpusmall", onkel.BKonsRegressor, 0.02496, 0.1),
+    ("cadata", onkel.ProsNKonsRegressor, 0.03095, 0.1),
+    ("cadata", onkel.ConKonsRegressor, 0.02850, 1.0),
+    ("cadata", onkel.BKonsRegressor, 0.03095, 0.1),
+]
+
+
+def scaled(a):
+    """To [0, 1], column by column."""
+    low, high = a.min(axis=0), a.max(axis=0)
+    return (a - low) / np.where(high > low, high - low, 1)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize(("name", "kind", "published", "alpha"), NEWTON)
+def test_newton_regression(name, kind, published, alpha):
+    """At most a tenth above the published loss, with tens of points."""
+    X, y = map(scaled, thesis.read_svm(name))
+    losses, sizes = [], []
+    for number in range(3):
+        order = np.random.default_rng(number).permutation(len(y))
+        model = kind(sigma=WIDTH, alpha=alpha, ridge=1.0, curvature="hessian", random_state=number)
+        losses.append(np.mean((model.learn(X[order], y[order]) - y[order]) ** 2))
+        sizes.append(model.n_support_)
+    assert np.mean(losses) < 1.1 * published
+    assert 15 < np.mean(sizes) < 50  # published: 18 to 20
+
+
+@pytest.mark.data
+def test_newton_classification():
+    """B-KONS on all 141,691 examples of ijcnn1, without a bound: within a point of the published 4.85 %."""
+    X, y = thesis.read_svm("ijcnn1.train", "ijcnn1.test")
+    order = np.random.default_rng(0).permutation(len(y))
+    model = onkel.BKonsClassifier(sigma=WIDTH, alpha=0.01, loss="hinge", clip=np.inf, random_state=0)
+    scores = model.learn(X[order], y[order])
+    assert model.n_support_ == 100
+    assert 100 * np.mean(np.where(scores >= 0, 1, -1) != y[order]) < 5.85

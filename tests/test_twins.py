@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference as ref
 import scipy.sparse as sp
-from cases import BINARY, CASES, KERNELS, LAPLACIAN, POLY, RBF, REGRESSION, Case, group_of, rows_of
+from cases import BINARY, CASES, KERNELS, LAPLACIAN, MATERN, POLY, RBF, REGRESSION, Case, group_of, rows_of
 
 import onkel
 from onkel import kernels
@@ -19,6 +19,7 @@ TWIN_KERNELS = {
     "rbf": ref.rbf(RBF["gamma"]),
     "poly": ref.poly(POLY["gamma"], POLY["coef0"], POLY["degree"]),
     "laplacian": ref.laplacian(LAPLACIAN["gamma"]),
+    "matern32": ref.matern(1.5, MATERN["gamma"]),
 }
 
 
@@ -164,6 +165,9 @@ FORMULAS = {
     "poly": (kernels.poly(0.2, 1.0, 3), ref.poly(0.2, 1.0, 3)),
     "sigmoid": (kernels.sigmoid(0.1, -0.2), ref.sigmoid(0.1, -0.2)),
     "cosine": (kernels.cosine(), ref.cosine()),
+    "exponential": (kernels.exponential(0.3), ref.matern(0.5, 0.3)),
+    "matern32": (kernels.matern32(0.3), ref.matern(1.5, 0.3)),
+    "matern52": (kernels.matern52(0.3), ref.matern(2.5, 0.3)),
 }
 
 

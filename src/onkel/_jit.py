@@ -1,14 +1,22 @@
-"""The only file that knows how numba is used: `jit` compiles, `generic` dispatches on type, `vector` writes IR."""
+"""The only file that knows how numba is used: `jit` compiles, `generic` dispatches on type, `vector` writes IR.
+
+What `vector` writes is part of every function that calls it; a `routine` is compiled once, for all of them.
+"""
 
 import contextlib
 import functools
 import hashlib
 import inspect
 import linecache
+import os
 import pathlib
+import tempfile
 
+import llvmlite.binding as llvm
 import numba
+from llvmlite import ir
 from numba import types
+from numba.core import cgutils
 from numba.core.caching import IndexDataCacheFile
 from numba.extending import intrinsic, overload
 
@@ -39,17 +47,22 @@ class _MachineCode(IndexDataCacheFile):
 
     def load(self, key):
         try:
-            kept, data = self._load_data(self._name(key))
+            kept, data, routines = self._load_data(self._name(key))
         except (OSError, EOFError):
             return None
-        return data if kept == key else None
+        return data if kept == key and all(map(_bring, routines)) else None
 
     def save(self, key, data):
-        self._save_data(self._name(key), (key, data))
-        for old in self._folder.glob(f"{self._function}.*.nbc"):
-            if not old.name.startswith(self._prefix):
-                with contextlib.suppress(OSError):
-                    old.unlink()
+        self._save_data(self._name(key), (key, data, sorted(_routines)))
+        _forget(self._folder.glob(f"{self._function}.*.nbc"), self._prefix)
+
+
+def _forget(files, prefix):
+    """Delete those of the files that other source made."""
+    for old in files:
+        if not old.name.startswith(prefix):
+            with contextlib.suppress(OSError):
+                old.unlink()
 
 
 def _freshen(function):
@@ -79,19 +92,26 @@ def _file_of(body):
     return "".join(lines)
 
 
-def jit(function=None, *, inline=False):
+def jit(function=None, *, inline=False, inside=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
     _nrt=False: no reference counting, hence no allocation, which then is a compile error. `inline` asks LLVM to
-    inline (numba's own inline="always" gave wrong results). No fastmath: sums keep their order on every machine.
+    inline (numba's own inline="always" gave wrong results). `inside`: only compiled code calls it, which spares what
+    unpacks Python's tuples of arrays. No fastmath: sums keep their order on every machine.
     """
     if function is None:
-        return functools.partial(jit, inline=inline)
-    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=inline, _nrt=False)(function)
+        return functools.partial(jit, inline=inline, inside=inside)
+    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
+    compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     if COMPILED:
         _compiled.append(compiled)
         _freshen(compiled)
     return compiled
+
+
+def entry(function, *args):
+    """The machine code of a function for arguments of these types: called without numba's look at every argument."""
+    return function.compile(tuple(map(numba.typeof, args))) if COMPILED else function
 
 
 def generic(stub=None, *, default=False, inline=False):
@@ -133,7 +153,8 @@ def generic(stub=None, *, default=False, inline=False):
     def choose(*kinds):
         return body_for(getattr(kinds[0], "instance_class", type(kinds[0])))
 
-    overload(call, strict=False, jit_options={"_nrt": False, "forceinline": inline})(choose)
+    options = {"_nrt": False, "forceinline": inline, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    overload(call, strict=False, jit_options=options)(choose)
     return call
 
 
@@ -154,3 +175,75 @@ def vector(build, returns=lambda *args: types.void):
         return intrinsic(emit)
 
     return replace
+
+
+# Routines: machine code that numba's own calls by name. What is part of a caller is compiled again with each caller of
+# the caller, which is most of the time that a learner takes to compile.
+
+_routines = {}  # symbol: the engine that holds it
+
+
+def routine(context, b, name, dtype, emit, args):
+    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result."""
+    processor = hashlib.sha256(repr(context.codegen().magic_tuple()).encode()).hexdigest()[:8]
+    symbol = f"onkel_{name}_{dtype}.{_engine.hexdigest()[:16]}.{processor}"
+    kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
+    if not _bring(symbol):
+        module = ir.Module(symbol)
+        function = ir.Function(module, kind, symbol)
+        inside = ir.IRBuilder(function.append_basic_block())
+        emit(context, inside, dtype, *function.args)
+        inside.ret_void()
+        code = _machine_code(str(module), context.codegen().magic_tuple())
+        _keep(symbol, code)
+        _link(symbol, code)
+    b.call(cgutils.get_or_insert_function(b.module, kind, symbol), args)
+
+
+def _bring(symbol):
+    """Whether the routine is there, or its machine code on disk."""
+    if symbol not in _routines:
+        with contextlib.suppress(OSError):
+            digest, code = (lambda data: (data[:32], data[32:]))(_place(symbol).read_bytes())
+            if hashlib.sha256(code).digest() == digest:
+                _link(symbol, code)
+    return symbol in _routines
+
+
+def _place(symbol):
+    """The file of its machine code, where numba keeps its own."""
+    return pathlib.Path(_compiled[0]._cache.cache_path) / f"{symbol}.o"
+
+
+def _keep(symbol, code):
+    place = _place(symbol)
+    with contextlib.suppress(OSError):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=place.parent, delete=False) as file:
+            file.write(hashlib.sha256(code).digest() + code)
+        os.replace(file.name, place)
+        name, source, _ = symbol.rsplit(".", 2)
+        _forget(place.parent.glob(f"{name}.*.o"), f"{name}.{source}.")
+
+
+def _target(triple, processor, features):
+    return llvm.Target.from_triple(triple).create_target_machine(
+        cpu=processor, features=features, opt=3, codemodel="jitdefault", jit=True
+    )
+
+
+def _machine_code(text, machine):
+    module, target = llvm.parse_assembly(text), _target(*machine)
+    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+    builder.getModulePassManager().run(module, builder)
+    return target.emit_object(module)
+
+
+def _link(symbol, code):
+    """Let numba's code find the routine."""
+    empty = llvm.parse_assembly("")
+    engine = llvm.create_mcjit_compiler(empty, llvm.Target.from_default_triple().create_target_machine(jit=True))
+    engine.add_object_file(llvm.ObjectFileRef.from_data(code))
+    engine.finalize_object()
+    llvm.add_symbol(symbol, engine.get_function_address(symbol))
+    _routines[symbol] = engine

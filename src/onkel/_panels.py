@@ -7,7 +7,7 @@ one value of x meets a whole machine vector of points, and the sums stay in regi
 import numpy as np
 from numba.core import cgutils
 
-from ._jit import vector
+from ._jit import routine, vector
 from ._simd import BLOCK, I64, LINE, ceil, integer, pointer
 from ._vectors import Vectors
 
@@ -38,16 +38,10 @@ def padded(n):
 def _panel(term, sparse):
     """Code for out[at + i] = sum over j of term(x_j, point i's j), for the first n points of one panel."""
 
-    def build(context, b, sig, args):
-        v = Vectors(context, b, sig.args[0].dtype)
-        values, indices, points, out = (pointer(context, b, sig, args, i) for i in (0, 1, 4, 7))
-        out = b.gep(out, [args[8]])
-        start, stop, panel, n = args[2], args[3], args[5], args[6]
-        shape = context.make_array(sig.args[4])(context, b, args[4]).shape
-        _, d, width = cgutils.unpack_tuple(b, shape, 3)
-        slot = b.mul(panel, width)  # the panel's first point
+    def emit(context, b, dtype, values, indices, points, out, start, stop, d, width, slot, n):
+        v = Vectors(context, b, dtype)
         base = b.mul(slot, d)
-        line = LINE * 8 // sig.args[0].dtype.bitwidth
+        line = LINE * 8 // dtype.bitwidth
         side = line // v.lanes  # machine vectors in a line
         most = v.most // side
         wanted = ceil(b, n, integer(line))
@@ -83,6 +77,15 @@ def _panel(term, sparse):
             b.store(b.add(b.load(done), integer(m)), done)
             b.branch(head)
         b.position_at_end(end)
+
+    def build(context, b, sig, args):
+        values, indices, points, out = (pointer(context, b, sig, args, i) for i in (0, 1, 4, 7))
+        start, stop, panel, n, at = (args[i] for i in (2, 3, 5, 6, 8))
+        shape = context.make_array(sig.args[4])(context, b, args[4]).shape
+        _, d, width = cgutils.unpack_tuple(b, shape, 3)
+        slot = b.mul(panel, width)  # the panel's first point
+        args = [values, indices, points, b.gep(out, [at]), start, stop, d, width, slot, n]
+        routine(context, b, f"panel{term.__name__}{sparse:d}", sig.args[0].dtype, emit, args)
         return context.get_dummy_value()
 
     return build
@@ -105,10 +108,15 @@ def _excess(v, x, z, s):
     return v.b.fadd(s, v.b.fsub(v.call("fabs", v.b.fsub(x, z)), v.call("fabs", z)))
 
 
+def _in_order(terms):
+    """Their sum along the first axis, one after the other, which NumPy's own sum does not promise."""
+    return terms.cumsum(0)[-1]
+
+
 def _dense(function, values, start, stop, points, panel, n, out, at):
     first = at + panel * points.shape[2]
     x = values.reshape(-1)[start:stop, None]
-    out[first : first + n] = function(x, points[panel, : len(x), :n]).sum(0)
+    out[first : first + n] = _in_order(function(x, points[panel, : len(x), :n]))
 
 
 @vector(_panel(_product, sparse=False))
@@ -142,3 +150,90 @@ def panel_sparse_excess(values, indices, start, stop, points, panel, n, out, at)
     first, columns = at + panel * points.shape[2], indices[start:stop]
     z = points[panel, columns, :n]
     out[first : first + n] = (np.abs(values[start:stop, None] - z) - np.abs(z)).sum(0)
+
+
+# Several rows at once: a value of a point that is in a register meets them all.
+
+ROWS = 4  # rows side by side
+
+
+def _block(term):
+    """Code for out[at + r * stride + i] = sum over j of term(x_j of row first + r, point i's j), for r < count.
+
+    The points: whole machine vectors that cover those numbered start..stop-1 of one panel. Each sum is that of the
+    routines above, bit for bit.
+    """
+
+    def emit(context, b, dtype, values, points, out, first, count, start, stop, d, width, slot, stride):
+        v = Vectors(context, b, dtype)
+        base = b.mul(slot, d)
+        last = b.sub(count, integer(1))
+
+        def tile(lane, size):
+            """`size` machine vectors of points from `lane` on, against all rows."""
+            with cgutils.for_range(b, ceil(b, count, integer(ROWS))) as group:
+                rows = [b.add(b.mul(group.index, integer(ROWS)), integer(r)) for r in range(ROWS)]
+                rows = [b.select(b.icmp_signed("<", r, last), r, last) for r in rows]  # the last one, several times
+                starts = [b.mul(b.add(first, r), d) for r in rows]
+                sums = [[cgutils.alloca_once(b, v.type) for _ in range(size)] for _ in rows]
+                for row in sums:
+                    for s in row:
+                        b.store(v.const(0.0), s)
+                with cgutils.for_range(b, d) as loop:
+                    j = loop.index
+                    here = b.add(b.add(base, b.mul(j, width)), lane)
+                    z = [v.load(points, b.add(here, integer(i * v.lanes))) for i in range(size)]
+                    for begin, row in zip(starts, sums):
+                        x = v.spread(b.load(b.gep(values, [b.add(begin, j)])))
+                        for zi, s in zip(z, row):
+                            b.store(term(v, x, zi, b.load(s)), s)
+                for r, row in zip(rows, sums):
+                    to = b.add(b.add(b.mul(r, stride), slot), lane)
+                    for i, s in enumerate(row):
+                        v.store(b.load(s), out, b.add(to, integer(i * v.lanes)))
+
+        low, high = b.sdiv(start, integer(v.lanes)), ceil(b, stop, integer(v.lanes))
+        spare = b.sub(high, integer(v.tile))
+        with b.if_else(b.icmp_signed(">=", spare, low)) as (many, few):
+            with many, cgutils.for_range(b, ceil(b, b.sub(high, low), integer(v.tile))) as loop:
+                begin = b.add(low, b.mul(loop.index, integer(v.tile)))
+                begin = b.select(b.icmp_signed("<", begin, spare), begin, spare)  # the last tile overlaps its neighbour
+                tile(b.mul(begin, integer(v.lanes)), v.tile)
+            with few, cgutils.for_range(b, high, start=low) as loop:
+                tile(b.mul(loop.index, integer(v.lanes)), 1)
+
+    def build(context, b, sig, args):
+        values, points, out = (pointer(context, b, sig, args, i) for i in (0, 3, 7))
+        first, count, panel, start, stop, at, stride = (args[i] for i in (1, 2, 4, 5, 6, 8, 9))
+        shape = context.make_array(sig.args[3])(context, b, args[3]).shape
+        _, d, width = cgutils.unpack_tuple(b, shape, 3)
+        args = [values, points, b.gep(out, [at]), first, count, start, stop, d, width, b.mul(panel, width), stride]
+        routine(context, b, f"block{term.__name__}", sig.args[0].dtype, emit, args)
+        return context.get_dummy_value()
+
+    return build
+
+
+def _dense_block(function, values, first, count, points, panel, start, stop, out, at, stride):
+    z, flat = points[panel, :, start:stop], out.reshape(-1)
+    for r in range(count):
+        to = at + r * stride + panel * points.shape[2]
+        flat[to + start : to + stop] = _in_order(function(values[first + r][:, None], z))
+
+
+@vector(_block(_product))
+def block_dots(values, first, count, points, panel, start, stop, out, at, stride):
+    """<x, point> of rows first..first+count-1 with the points start..stop-1 of a panel; a row of `out` for each."""
+    _dense_block(lambda x, z: x * z, values, first, count, points, panel, start, stop, out, at, stride)
+
+
+@vector(_block(_square))
+def block_sqdists(values, first, count, points, panel, start, stop, out, at, stride):
+    """|x - point|^2, likewise."""
+    _dense_block(lambda x, z: (x - z) ** 2, values, first, count, points, panel, start, stop, out, at, stride)
+
+
+@vector(_block(_distance))
+def block_l1dists(values, first, count, points, panel, start, stop, out, at, stride):
+    """|x - point| in the 1-norm, likewise."""
+    _dense_block(lambda x, z: np.abs(x - z), values, first, count, points, panel, start, stop, out, at, stride)

@@ -13,6 +13,7 @@ class Vectors:
     def __init__(self, context, b, dtype):
         features = context.codegen().magic_tuple()[2]
         size, self.most = (64, 16) if "+avx512f" in features else (32, 12) if "+avx" in features else (16, 12)
+        self.tile = 4 if "+avx512f" in features else 2  # machine vectors of points that meet several rows at once
         self.b, self.scalar, self.double = b, context.get_data_type(dtype), dtype.bitwidth == 64
         self.lanes = size * 8 // dtype.bitwidth
         self.type, self.align = ir.VectorType(self.scalar, self.lanes), dtype.bitwidth // 8

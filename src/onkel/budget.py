@@ -28,7 +28,7 @@ def never():
     return Budget(NEVER, generator(0))
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def vacancy(budget, f):
     """The slot the next support vector takes, or -1."""
     if not full(f):

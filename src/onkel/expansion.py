@@ -7,12 +7,14 @@ import numpy as np
 from ._jit import generic, jit
 from ._panels import panel_shape, slots
 from ._simd import aligned, dot
-from .kernels import against, itself, measure
+from .kernels import against, bases, itself, measure, of_bases
 from .rows import Dense, Sparse, move_point, store, take_dense, take_sparse
 
 SIZE, INSERTED, SEEN, PAUSE = range(4)  # PAUSE: the dictionary needs more room before the next round
 SCALE, TOTAL, ROUNDS = range(3)  # TOTAL: sum of the scales of the rounds so far
 UNLIMITED = 2**62
+CHUNK = 16  # rows compared with all points at once
+FIRST_LEVEL = 2**15  # bytes of points that stay in the processor's first cache: no chunks up to there
 
 
 class Scratch(NamedTuple):
@@ -22,6 +24,8 @@ class Scratch(NamedTuple):
     mean: np.ndarray  # (outputs,) averaged scores of the latest `predict`
     k: np.ndarray  # (slots,) k(x, points) of the latest `predict`
     other: np.ndarray  # (slots,) k(a stored point, points)
+    ahead: np.ndarray  # (CHUNK, slots) what the kernel makes k of, for a chunk of rows; no rows when points are few
+    touched: np.ndarray  # [how many of them, points that changed since then]
     dense: Dense  # one example, for a stored point
     sparse: Sparse
 
@@ -47,8 +51,10 @@ def scratch(n, d, outputs, dtype):
     def new(*shape):
         return aligned(shape, dtype)
 
+    chunk = CHUNK if n * d * np.dtype(dtype).itemsize > FIRST_LEVEL and d >= CHUNK // 2 else 0
     held = Sparse(new(d), np.zeros(d, np.int32), np.zeros(2, np.int64))
-    return Scratch(new(outputs), new(outputs), new(n), new(n), Dense(new(1, d)), held)
+    touched = np.zeros(1 + CHUNK, np.int64)
+    return Scratch(new(outputs), new(outputs), new(n), new(n), new(chunk, n), touched, Dense(new(1, d)), held)
 
 
 def with_own_scratch(f):
@@ -93,15 +99,47 @@ def predict(f, kernel, rows, t, scores):
     evaluate(f, scores, t)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def evaluate(f, scores, t):
-    """scores[t, r] = f_r(x) from the k(x, points) in the scratch."""
+    """scores[t, r] = f_r(x) from the kernel row in the scratch."""
     n, k = f.count[SIZE], f.scratch.k
     for r in range(f.coef.shape[0]):
         scores[t, r] = f.lazy[SCALE] * dot(f.coef, r, k, n) + f.bias[r]
 
 
-@jit
+@jit(inside=True)
+def foresee(f, kernel, rows, t, start, stop):
+    """Leave k(x, points) in the scratch: all points for a chunk at its first row, then those that changed since.
+
+    For rows start..stop-1 in turn; the same bits as `against`. False, and nothing done, where that is as fast.
+    """
+    if f.scratch.ahead.shape[0] == 0:
+        return False
+    ahead, touched, n = f.scratch.ahead, f.scratch.touched, f.count[SIZE]
+    c = (t - start) % CHUNK
+    left, first, last = min(CHUNK - c, stop - t), 0, 1
+    if c > 0 and touched[0] < CHUNK:
+        first, last = 1, 1 + touched[0]
+    for q in range(first, last):
+        low, high = (0, n) if q == 0 else (touched[q], touched[q] + 1)
+        if not bases(kernel, rows, t, left, f.points, low, high, ahead, c):
+            touched[0] = CHUNK  # so it is asked again
+            return False
+    touched[0] = 0
+    of_bases(kernel, rows, t, f.norms, n, ahead, c, f.scratch.k)
+    return True
+
+
+@jit(inline=True, inside=True)
+def touch(f, i):
+    """Point i changes: what was worked out ahead no longer holds for it. Whatever writes points says so."""
+    touched = f.scratch.touched
+    if touched[0] < CHUNK:
+        touched[0] += 1
+        touched[touched[0]] = i
+
+
+@jit(inside=True)
 def average(f):
     """The mean, at the x of the latest `predict`, of the models of all rounds so far and the present one.
 
@@ -122,6 +160,7 @@ def settle(f, rows, t, i):
 def insert(f, i, kernel, rows, t, step):
     """Write x into slot i (i == size appends) with coefficients step * move."""
     settle(f, rows, t, i)
+    touch(f, i)
     f.norms[i], f.diag[i] = measure(kernel, rows, t), itself(kernel, rows, t)
     f.born[i] = f.count[SEEN]
     f.count[INSERTED] += 1
@@ -161,13 +200,17 @@ def discard(f, i):
     f.count[SIZE] = last
     if i != last:
         move_point(f.points, f.used, last, i)
+        touch(f, i)
         f.norms[i], f.diag[i], f.born[i] = f.norms[last], f.diag[last], f.born[last]
     for r in range(f.coef.shape[0]):
         f.coef[r, i] = f.coef[r, last]
         f.coef[r, last] = 0.0
+        if f.past.shape[1] > 0:
+            f.past[r, i] = f.past[r, last]
+            f.past[r, last] = 0.0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def full(f):
     return f.count[SIZE] == f.budget
 

@@ -1,19 +1,19 @@
 """Kernels: a base quantity (inner product, squared or 1-norm distance) of x with every point, then a scalar map.
 
-The six kernels of `Kernel` are integer tags: one compile serves them all. A kernel of one's own is a NamedTuple type of
+The kernels of `Kernel` are integer tags: one compile serves them all. A kernel of one's own is a NamedTuple type of
 numbers with bodies registered for `against` and `itself` (docs/own_kernel.md).
 """
 
 from typing import NamedTuple
 
 import numpy as np
-from numpy import sqrt, tanh
+from numpy import exp, sqrt, tanh
 
 from ._jit import generic, jit
-from ._simd import exp_of
-from .rows import dots, l1dists, l1norm, sqdists, sqnorm
+from ._simd import exp_of, take_row
+from .rows import DOTS, L1DISTS, SQDISTS, block, dots, l1dists, l1norm, sqdists, sqnorm
 
-LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE = range(6)
+LINEAR, RBF, LAPLACIAN, POLY, SIGMOID, COSINE, EXPONENTIAL, MATERN32, MATERN52 = range(9)
 
 
 class Kernel(NamedTuple):
@@ -34,13 +34,10 @@ class Kernels(NamedTuple):
     bases: np.ndarray  # whether any is a function of inner products, of squared distances, of 1-norm distances
 
 
-DOTS, SQUARES, LENGTHS = range(3)
-
-
 def kernels_of(several):
     """The columns of a list of kernels."""
     kinds, gammas, coef0s, degrees, _ = zip(*several)
-    bases = [sum(base_of(kernel) == base for kernel in several) for base in (DOTS, SQUARES, LENGTHS)]
+    bases = [sum(base_of(kernel) == base for kernel in several) for base in (DOTS, SQDISTS, L1DISTS)]
     return Kernels(
         np.array(kinds, np.int64),
         np.array(gammas, float),
@@ -58,9 +55,9 @@ def nth_kernel(kernels, i):
 @jit(inline=True)
 def base_of(kernel):
     """What the kernel is a function of."""
-    if kernel.kind == RBF:
-        return SQUARES
-    return LENGTHS if kernel.kind == LAPLACIAN else DOTS
+    if kernel.kind == RBF or kernel.kind >= EXPONENTIAL:
+        return SQDISTS
+    return L1DISTS if kernel.kind == LAPLACIAN else DOTS
 
 
 def linear():
@@ -93,6 +90,21 @@ def cosine():
     return Kernel(COSINE)
 
 
+def exponential(gamma):
+    """exp(-gamma |x - z|): Matern's kernel of smoothness 1/2"""
+    return Kernel(EXPONENTIAL, float(gamma))
+
+
+def matern32(gamma):
+    """(1 + r) exp(-r), r = sqrt(3) gamma |x - z|: Matern's kernel of smoothness 3/2"""
+    return Kernel(MATERN32, float(gamma))
+
+
+def matern52(gamma):
+    """(1 + r + r^2 / 3) exp(-r), r = sqrt(5) gamma |x - z|: Matern's kernel of smoothness 5/2"""
+    return Kernel(MATERN52, float(gamma))
+
+
 @generic
 def against(kernel, rows, t, points, norms, n, k):
     """k[i] = k(x, point i) for i < n."""
@@ -109,29 +121,57 @@ def measure(kernel, rows, t):
     return sqnorm(rows, t)
 
 
+@generic(default=True)
+def bases(kernel, rows, first, count, points, start, stop, out, at):
+    """out[at + c, i] = what k(row first + c, point i) is a function of, for c < count and start <= i < stop.
+
+    False, and nothing done, where `against` is as fast or all there is.
+    """
+    return False
+
+
+@generic(default=True)
+def of_bases(kernel, rows, t, norms, n, base, c, k):
+    """k[i] = k(x, point i) for i < n, as `against` has it bit for bit, from row c of what `bases` left."""
+
+
 @against.register(Kernel)
 def _(kernel, rows, t, points, norms, n, k):
-    if kernel.kind == RBF:
+    if kernel.kind == RBF or kernel.kind >= EXPONENTIAL:
         sqdists(rows, t, points, n, k, norms)
     elif kernel.kind == LAPLACIAN:
         l1dists(rows, t, points, n, k, norms)
     else:
         dots(rows, t, points, n, k)
-    of_base(kernel, rows, t, norms, n, k)
+    finish(kernel, rows, t, norms, n, k)
 
 
-@jit(inline=True)
-def of_base(kernel, rows, t, norms, n, k):
-    """k = k(x, z) from the quantity that the kernel is a function of: a distance, or <x, z>."""
+@bases.register(Kernel)
+def _(kernel, rows, first, count, points, start, stop, out, at):
+    stride = out.shape[1]
+    return block(rows, base_of(kernel), first, count, points, start, stop, out, at * stride, stride)
+
+
+@of_bases.register(Kernel)
+def _(kernel, rows, t, norms, n, base, c, k):
+    take_row(base, c, k, n)
+    finish(kernel, rows, t, norms, n, k)
+
+
+@jit(inside=True)
+def finish(kernel, rows, t, norms, n, k):
+    """k = k(x, z) from the base quantities."""
     if kernel.kind == RBF or kernel.kind == LAPLACIAN:
         exp_of(k, n, -kernel.gamma)
+    elif kernel.kind >= EXPONENTIAL:
+        map_sqdists(kernel, k, n, norms, sqnorm(rows, t))
     elif kernel.kind != LINEAR:
         map_dots(kernel, k, n, norms, sqnorm(rows, t))
 
 
 @itself.register(Kernel)
 def _(kernel, rows, t):
-    if kernel.kind == RBF or kernel.kind == LAPLACIAN:
+    if kernel.kind == RBF or kernel.kind == LAPLACIAN or kernel.kind >= EXPONENTIAL:
         return 1.0
     xx = sqnorm(rows, t) * 1.0
     if kernel.kind == POLY:
@@ -148,7 +188,7 @@ def _(kernel, rows, t):
     return l1norm(rows, t) if kernel.kind == LAPLACIAN else sqnorm(rows, t) * 1.0
 
 
-@jit
+@jit(inside=True)
 def map_dots(kernel, k, n, norms, xx):
     """k = k(x, z) from k = <x, z>, |z|^2 and |x|^2, for the kernels that are functions of inner products."""
     if kernel.kind == POLY:
@@ -164,3 +204,16 @@ def map_dots(kernel, k, n, norms, xx):
         for i in range(n):
             product = sqrt(norms[i]) * sqrt(xx)
             k[i] = k[i] / product if product > 0.0 else 0.0
+
+
+@jit(inside=True)
+def map_sqdists(kernel, k, n, norms, xx):
+    """k = k(x, z) from k = |x - z|^2, for the kernels that are functions of the distance.
+
+    A squared distance that rounding alone could have made is 0: its root would be large.
+    """
+    noise = 1e-15 if k.itemsize == 8 else 1e-6
+    rate = kernel.gamma * sqrt(2.0 * (kernel.kind - EXPONENTIAL) + 1.0)
+    for i in range(n):
+        r = rate * sqrt(k[i]) if k[i] > noise * (norms[i] + xx) else 0.0
+        k[i] = exp(-r) * (1.0 + r * (kernel.kind > EXPONENTIAL) + r * r / 3.0 * (kernel.kind == MATERN52))

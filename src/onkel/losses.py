@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from numpy import exp, log1p
+from numpy import exp, inf, log1p
 
 from ._jit import jit
 
@@ -27,6 +27,19 @@ def slope(loss, gap):
     return gap if loss.kind == HALF_SQUARED else 1.0
 
 
+@jit(inside=True)
+def bend(loss, gap):
+    """d^2 loss / d gap^2, 0 up to epsilon."""
+    if loss.kind == LOGISTIC:
+        p = 1.0 / (1.0 + exp(1.0 - gap))
+        return p * (1.0 - p)
+    if gap <= loss.epsilon and (loss.epsilon > 0.0 or loss.kind == SQUARED_HINGE):
+        return 0.0
+    if loss.kind == SQUARED_HINGE or loss.kind == SQUARED:
+        return 2.0
+    return 1.0 if loss.kind == HALF_SQUARED else 0.0
+
+
 @jit
 def value(loss, gap):
     """The loss itself."""
@@ -46,6 +59,8 @@ def curvature(name, clip):
 
     Squared hinge: the tightest pair is w = -clip, u = clip, for clip >= 1.
     """
+    if clip == inf:
+        return 0.0
     if name == "squared_hinge":
         c = max(clip, 1.0)
         return (3 * c - 1) / (8 * c * c * (1 + c))

@@ -16,10 +16,11 @@ import scipy.linalg
 from ._jit import jit
 from ._panels import padded, panel_dots, panel_shape, slots
 from ._simd import aligned
-from .expansion import PAUSE, SEEN, SIZE, settle
+from .expansion import CHUNK, PAUSE, SEEN, SIZE, settle
 from .features import transform
-from .kernels import against, measure
+from .kernels import against, bases, measure, of_bases
 from .linear import ahead
+from .rng import below
 from .rows import Dense
 
 RANK, READY = 1, 2  # beside SIZE, in a map's count
@@ -27,6 +28,7 @@ RANK, READY = 1, 2  # beside SIZE, in a map's count
 
 class Work(NamedTuple):
     k: np.ndarray  # (slots,) k(x, landmarks)
+    ahead: np.ndarray  # (CHUNK, slots) what the kernel makes them of, for some rows at once
 
 
 class Nystroem(NamedTuple):
@@ -58,13 +60,8 @@ def nystroem(kernel, capacity, rank, d, dtype):
         born=np.zeros(capacity, np.int64),
         matrix=aligned(matrix, dtype),
         count=np.zeros(3, np.int64),
-        scratch=Work(aligned(n, dtype)),
+        scratch=Work(aligned(n, dtype), aligned((CHUNK, n), dtype)),
     )
-
-
-def with_own_work(map):
-    """The same map with work space of its own."""
-    return map._replace(scratch=Work(aligned(len(map.scratch.k), map.scratch.k.dtype)))
 
 
 def landmarks_of(map):
@@ -83,12 +80,19 @@ def matrix_of(map):
 def _(map, rows, first, last, z, stride):
     kernel, points, _, norms, _, matrix, count, scratch = map
     n, k = count[SIZE], scratch.k
+    many = False
     for t in range(first, last):
-        against(kernel, rows, t, points, norms, n, k)
-        embed(matrix, count, k, z, (t - first) * stride, stride)
+        c, at = (t - first) % CHUNK, (t - first) * stride
+        if c == 0:
+            many = bases(kernel, rows, t, min(CHUNK, last - t), points, 0, n, scratch.ahead, 0)
+        if many:
+            of_bases(kernel, rows, t, norms, n, scratch.ahead, c, k)
+        else:
+            against(kernel, rows, t, points, norms, n, k)
+        embed(matrix, count, k, z, at, stride)
 
 
-@jit
+@jit(inside=True)
 def embed(matrix, count, k, z, at, stride):
     """z[at:] = M k, with zeros up to the stride."""
     n, rank, width = count[SIZE], count[RANK], matrix.shape[2]
@@ -105,18 +109,50 @@ def embed(matrix, count, k, z, at, stride):
 def join(map, rows, t, position):
     """Make row t, number `position` of the stream, the next landmark; returns its slot."""
     i = map.count[SIZE]
+    seat(map, rows, t, i, position)
+    map.count[SIZE] = i + 1
+    return i
+
+
+@jit
+def seat(map, rows, t, i, position):
+    """Make row t landmark i."""
     settle(map, rows, t, i)
     map.norms[i] = measure(map.kernel, rows, t)
     map.born[i] = position
-    map.count[SIZE] = i + 1
-    return i
+    map.count[RANK], map.count[READY] = 0, 0
+
+
+@jit
+def take_first(map, rows, n, seen):
+    """The first rows of the stream become landmarks, as long as there is room; `seen` is how many came before."""
+    for t in range(min(n, map.born.shape[0] - map.count[SIZE])):
+        join(map, rows, t, seen + t)
+
+
+@jit
+def take_uniformly(map, rows, n, seen, rng):
+    """Every row of the stream so far is a landmark with the same probability (a reservoir)."""
+    for t in range(n):
+        if not complete(map):
+            join(map, rows, t, seen + t)
+            continue
+        i = below(rng, seen + t + 1)
+        if i < map.count[SIZE]:
+            seat(map, rows, t, i, seen + t)
+
+
+@jit
+def compare(map, rows, t):
+    """Leave k(row t, landmarks) in the scratch."""
+    against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], map.scratch.k)
 
 
 @jit
 def cross(map, rows, out):
     """out[t, i] = k(row t, landmark i)."""
     for t in range(out.shape[0]):
-        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], map.scratch.k)
+        compare(map, rows, t)
         for i in range(out.shape[1]):
             out[t, i] = map.scratch.k[i]
 
@@ -129,13 +165,21 @@ def gram_of(map):
     return (K + K.T) / 2
 
 
-def spectrum(K, rank, dtype):
+def spectrum(K, rank, dtype, probes=None):
     """The largest eigenvalues of a Gram matrix, `rank` at most, and a column for the eigenvector of each.
 
     They descend; those that are 0 but for rounding are left out. The largest entry of each eigenvector is positive.
+    `probes`: random columns, whose images under K, twice refined, span what is searched (Halko, Martinsson & Tropp,
+    SIAM Review 53, 2011); without them the answer is exact.
     """
     n = len(K)
-    values, vectors = scipy.linalg.eigh(K, subset_by_index=(max(n - rank, 0), n - 1))
+    if probes is None:
+        values, vectors = scipy.linalg.eigh(K, subset_by_index=(max(n - rank, 0), n - 1))
+    else:
+        for _ in range(3):
+            probes, _ = np.linalg.qr(K @ probes)
+        values, vectors = scipy.linalg.eigh(probes.T @ K @ probes)
+        values, vectors = values[-rank:], probes @ vectors[:, -rank:]
     least = 1e-10 if dtype == np.float64 else 1e-6
     kept = [i for i in range(len(values))[::-1] if values[i] > max(least * values[-1], 0)]
     values, vectors = values[kept], vectors[:, kept]
@@ -153,16 +197,23 @@ def set_matrix(map, matrix):
     map.count[RANK], map.count[READY] = rank, 1
 
 
+def find_matrix(map, rank):
+    """M from the `rank` largest eigenvalues of the landmarks' Gram matrix."""
+    values, vectors = spectrum(gram_of(map), rank, map.points.dtype)
+    set_matrix(map, (vectors / np.sqrt(values)).T)
+    return values, vectors
+
+
 # Learning in two stages: a kernel model until the landmarks are complete, then a linear one on the features they give.
 
 
 @jit
-def present(map, f, rows, t, start, stop):
-    """Leave in f's scratch the features of row t: the kernel values of the first stage, or z of the second."""
+def present(pool, map, f, rows, t, start, stop):
+    """Leave in f's scratch the features of row t: the kernel values of the pool, or z once the map is ready."""
     if map.count[READY]:
         ahead(map, f, rows, t, start, stop)
     else:
-        against(map.kernel, rows, t, map.points, map.norms, map.count[SIZE], f.scratch.z)
+        against(pool.kernel, rows, t, pool.points, pool.norms, pool.count[SIZE], f.scratch.z)
         f.scratch.at[0] = 0
 
 
@@ -201,7 +252,6 @@ def switch(map, f, rank):
 
     w = diag(l)^(1/2) V' a makes <w, z(x)> the kernel model a'k(S, x) itself, or its best approximation of that rank.
     """
-    values, vectors = spectrum(gram_of(map), rank, map.points.dtype)
+    values, vectors = find_matrix(map, rank)
     change_features(f, vectors * np.sqrt(values))
-    set_matrix(map, (vectors / np.sqrt(values)).T)
     f.count[PAUSE] = 0

@@ -19,7 +19,7 @@ class Task(NamedTuple):
     epsilon: float = 0.0  # regression: a miss up to epsilon is none
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def aim(task, scores, t, y, move):
     """(wrong, gap) of example t's scores against y; leaves the direction in move."""
     if task.kind == BINARY:
@@ -33,7 +33,16 @@ def aim(task, scores, t, y, move):
     return aim_class(task, scores, t, int(y), move)
 
 
-@jit
+@jit(inside=True)
+def aim_alone(task, f, y, r):
+    """(gap, direction) of output r by itself, whose score is f: of many classes, is it class r or not?"""
+    if task.kind == REGRESSION:
+        return abs(y - f), sign(y - f)
+    side = y if task.kind == BINARY else (1.0 if r == int(y) else -1.0)
+    return 1.0 - side * f, side
+
+
+@jit(inside=True)
 def aim_class(task, scores, t, y, move):
     rival = -1
     for r in range(move.shape[0]):

@@ -13,8 +13,8 @@ from ._jit import jit
 from ._panels import panel_shape, slots
 from ._simd import aligned
 from .expansion import SIZE, Scratch, place_of, row_of, scratch, settle
-from .kernels import DOTS, SQUARES, base_of, of_base
-from .rows import dots, l1dists, l1norm, sqdists, sqnorm, store
+from .kernels import base_of, finish
+from .rows import DOTS, SQDISTS, dots, l1dists, l1norm, sqdists, sqnorm, store
 
 FREE = 1  # beside SIZE, in a pool's count
 NOBODY = -1
@@ -146,7 +146,7 @@ def landmarks(m, capacity, rank, dtype):
         born=np.zeros((m, capacity), np.int64),
         matrix=aligned((m, *nystroem.nystroem_shapes(capacity, rank, 1, dtype)[1]), dtype),
         count=np.zeros((m, 3), np.int64),
-        scratch=nystroem.Work(aligned(n, dtype)),
+        scratch=nystroem.Work(aligned(n, dtype), aligned((0, n), dtype)),
     )
 
 
@@ -180,7 +180,7 @@ def member(pool, bank, i, budget):
         bank.count[i],
         bank.lazy[i],
         budget,
-        Scratch(s.move, s.mean, s.k[i], s.other, s.dense, s.sparse),
+        Scratch(s.move, s.mean, s.k[i], s.other, s.ahead, s.touched, s.dense, s.sparse),
     )
 
 
@@ -193,7 +193,7 @@ def measure_from(pool, base, rows, t):
     n, out = pool.count[SIZE], pool.scratch.bases[base]
     if base == DOTS:
         dots(rows, t, pool.points, n, out)
-    elif base == SQUARES:
+    elif base == SQDISTS:
         sqdists(rows, t, pool.points, n, out, pool.norms)
     else:
         l1dists(rows, t, pool.points, n, out, pool.lengths)
@@ -205,7 +205,7 @@ def gather(f, kernel, rows, t, k):
     base, place, n = f.pool.scratch.bases[base_of(kernel)], f.place, f.count[SIZE]
     for j in range(n):
         k[j] = base[place[j]]
-    of_base(kernel, rows, t, f.norms, n, k)
+    finish(kernel, rows, t, f.norms, n, k)
 
 
 @row_of.register(Member)

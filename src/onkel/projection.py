@@ -15,6 +15,7 @@ from .expansion import SIZE, discard
 
 DOUBT = 1e-3  # a squared distance below DOUBT * k(x, x) is computed again, with the Gram matrix
 RENEWAL = 1000.0  # points dropped until the inverse is computed afresh
+STEADY = 1e-9  # how far, squared, a point must stay from the span of all others for the inverse to keep its digits
 
 
 class Work(NamedTuple):
@@ -29,7 +30,7 @@ class Gram(NamedTuple):
     inverse: np.ndarray
     dropped: np.ndarray  # (1,) points that left since the inverse was last computed afresh
     inside: float  # a squared distance up to inside * k(x, x) counts as none: the point lies in the span
-    noise: float  # and so does what rounding makes of none: noise * (k(x, x) + sum of d_i^2 k(x_i, x_i))
+    steady: float  # and so does one that, stored, would bring others as close: steady * (k(x, x) + sum of d_i^2 k_ii)
     scratch: Work
 
 
@@ -44,7 +45,9 @@ def gram(capacity, dtype=np.float64, inside=1e-12):
     n = slots(capacity, float)
     work = Work(aligned((1, n), float), aligned(n, float), aligned((1, n), float), aligned(n, float))
     eps = float(np.finfo(dtype).eps)
-    return Gram(symmetric(capacity), symmetric(capacity), np.zeros(1), max(inside, 100 * eps), 8 * eps, work)
+    return Gram(
+        symmetric(capacity), symmetric(capacity), np.zeros(1), max(inside, 100 * eps), max(STEADY, 8 * eps), work
+    )
 
 
 @jit
@@ -103,10 +106,10 @@ def distance(gram, n, kxx):
     for i in range(n):
         d[i] += w[i]
     misfit(gram, n)
-    residual, noise = kxx - dot(row, 0, d, n) - dot(v, 0, d, n), kxx
+    residual, spread = kxx - dot(row, 0, d, n) - dot(v, 0, d, n), kxx
     for i in range(n):
-        noise += d[i] * d[i] * entry(gram.matrix, i, i)
-    return residual if residual > max(gram.inside * kxx, gram.noise * noise) else 0.0
+        spread += d[i] * d[i] * entry(gram.matrix, i, i)
+    return residual if residual > max(gram.inside * kxx, gram.steady * spread) else 0.0
 
 
 @jit

@@ -47,6 +47,13 @@ def below(rng, n):
     return np.int64(uniform(rng) * n)
 
 
+def key_of(key, stream):
+    """The key of a stream of a key's own."""
+    plain = getattr(hashed, "py_func", hashed)
+    with np.errstate(over="ignore"):
+        return plain(np.uint64(key), np.uint64(2**63 + stream))
+
+
 def uniforms(key, stream, shape, first=0):
     """An array of numbers uniform in (0, 1) from a stream of a key of its own; `first`: the place of its first number.
 
@@ -54,7 +61,6 @@ def uniforms(key, stream, shape, first=0):
     """
     plain = getattr(hashed, "py_func", hashed)
     with np.errstate(over="ignore"):
-        own = plain(np.uint64(key), np.uint64(2**63 + stream))
         places = np.arange(first, first + int(np.prod(shape)), dtype=np.uint64)
-        bits = plain(own, places)
+        bits = plain(key_of(key, stream), places)
     return ((bits >> np.uint64(11)).astype(float) + 0.5).reshape(shape) * 2.0**-53

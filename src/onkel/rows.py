@@ -5,9 +5,19 @@ from typing import NamedTuple
 import numpy as np
 
 from ._jit import generic, jit
-from ._panels import panel_dots, panel_l1dists, panel_sparse_dots, panel_sparse_excess, panel_sqdists
+from ._panels import (
+    block_dots,
+    block_l1dists,
+    block_sqdists,
+    panel_dots,
+    panel_l1dists,
+    panel_sparse_dots,
+    panel_sparse_excess,
+    panel_sqdists,
+)
 from ._simd import l1dists_of_excess, lowest_bit, sqdists_of_dots
 
+DOTS, SQDISTS, L1DISTS = range(3)
 ZERO, ONE, EVERY = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
 
 
@@ -47,6 +57,11 @@ def store(rows, t, points, used, i):
 
 
 @generic
+def copy_columns(rows, t, first, n, out, at):
+    """out[at + i] = x_(first + i) for i < n; columns that x does not have are 0."""
+
+
+@generic
 def sqnorm(rows, t):
     """|x|^2."""
 
@@ -56,7 +71,30 @@ def l1norm(rows, t):
     """|x| in the 1-norm."""
 
 
+@generic(default=True)
+def block(rows, what, first, count, points, start, stop, out, at, stride):
+    """out[at + c * stride + i] = DOTS, ... of row first + c and point i, for c < count and start <= i < stop.
+
+    False, and nothing done, for rows that are no faster many at once than one after the other.
+    """
+    return False
+
+
 # Dense rows: direct differences, exact far from the origin.
+
+
+@block.register(Dense)
+def _(rows, what, first, count, points, start, stop, out, at, stride):
+    width = points.shape[2]
+    for p in range(start // width, (stop + width - 1) // width):
+        low, high = max(start - p * width, 0), min(stop - p * width, width)
+        if what == SQDISTS:
+            block_sqdists(rows.values, first, count, points, p, low, high, out, at, stride)
+        elif what == DOTS:
+            block_dots(rows.values, first, count, points, p, low, high, out, at, stride)
+        else:
+            block_l1dists(rows.values, first, count, points, p, low, high, out, at, stride)
+    return True
 
 
 @dots.register(Dense)
@@ -94,6 +132,15 @@ def _(rows, t, points, used, i):
         points[p, j, lane] = rows.values[t, j]
     for word in range(used.shape[1]):
         used[i, word] = EVERY if word < d // 64 else EVERY >> np.uint64(64 - d % 64)
+
+
+@copy_columns.register(Dense)
+def _(rows, t, first, n, out, at):
+    there = min(n, rows.values.shape[1] - first)
+    for i in range(there):
+        out[at + i] = rows.values[t, first + i]
+    for i in range(there, n):
+        out[at + i] = 0
 
 
 @sqnorm.register(Dense)
@@ -166,6 +213,16 @@ def clear(points, used, i):
             points[i // width, 64 * word + lowest_bit(bits), i % width] = 0
             bits &= bits - ONE
         used[i, word] = ZERO
+
+
+@copy_columns.register(Sparse)
+def _(rows, t, first, n, out, at):
+    for i in range(at, at + n):
+        out[i] = 0
+    for q in range(rows.indptr[t], rows.indptr[t + 1]):
+        i = rows.indices[q] - first
+        if 0 <= i < n:
+            out[at + i] = rows.values[q]
 
 
 @sqnorm.register(Sparse)

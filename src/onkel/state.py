@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from ._simd import aligned
+from ._jit import jit
+from ._simd import aligned, all_finite
 
 SKIPPED = ("scratch", "table")  # work space; constants that are computed anew
 
@@ -26,6 +27,19 @@ def arrays(learner):
 def state_dict(learner):
     """Copies of all arrays, under their dotted names: what save, load, send and merge use."""
     return {name: value.copy() for name, value in arrays(learner).items()}
+
+
+def places(held):
+    """Where arrays of floating-point numbers lie, for `sound`: (addresses, sizes, whether they are of doubles)."""
+    held = [a for a in held if a.dtype.kind == "f" and a.size]
+    figures = ([a.ctypes.data for a in held], [a.size for a in held], [a.itemsize == 8 for a in held])
+    return tuple(np.array(numbers, np.int64) for numbers in figures)
+
+
+@jit
+def sound(addresses, sizes, wide):
+    """Whether the arrays at these places hold finite numbers only."""
+    return all_finite(addresses, sizes, wide)
 
 
 def restore(learner, state):
@@ -55,3 +69,8 @@ def _copy(value):
     new = aligned(value.shape, value.dtype)
     new[...] = value
     return new
+
+
+def own_scratch(part):
+    """The same part with work space of its own, if it needs any: to read from while others use it."""
+    return part._replace(scratch=twin(part.scratch)) if "scratch" in part._fields else part

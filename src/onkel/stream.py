@@ -3,7 +3,8 @@
 from typing import Any, NamedTuple
 
 from ._jit import generic, jit
-from .expansion import PAUSE, ROUNDS, SCALE, SEEN, TOTAL, Expansion, average, predict
+from .expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, TOTAL, Expansion, average, evaluate, foresee
+from .kernels import against
 
 ROOM, INTERLUDE = 1, 2  # why a learner pauses: Python's help (room, say) before the next example, or before this one
 
@@ -21,9 +22,12 @@ def look(learner, rows, t, start, stop, scores):
 
     Rows start..stop-1 are looked at in turn, so what they have in common may be worked out ahead.
     """
-    predict(learner.f, learner.kernel, rows, t, scores)
-    if learner.f.past.shape[1] > 0:
-        average(learner.f)
+    f, kernel = learner.f, learner.kernel
+    if not foresee(f, kernel, rows, t, start, stop):
+        against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
+    evaluate(f, scores, t)
+    if f.past.shape[1] > 0:
+        average(f)
 
 
 @generic(default=True, inline=True)
@@ -66,14 +70,14 @@ def learn(learner, rows, y, weights, scores, start, stop):
     return stop
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def begin_round(f):
     """Count one more round, and the scale that is in force in it."""
     f.lazy[ROUNDS] += 1.0
     f.lazy[TOTAL] += f.lazy[SCALE]
 
 
-@jit
+@jit(inside=True)
 def report_mean(f, t, scores):
     """scores[t] = the averaged scores that `look` left."""
     for r in range(scores.shape[1]):

@@ -3,6 +3,7 @@
 from typing import NamedTuple
 
 import numpy as np
+import scipy.special
 import scipy.stats
 
 MASK = 2**64 - 1
@@ -15,7 +16,7 @@ def rbf(gamma):
     def kernel(x, z):
         return np.exp(-gamma * np.sum((x - z) ** 2))
 
-    kernel.frequency = lambda u: np.sqrt(2 * gamma) * scipy.stats.norm.ppf(u)
+    kernel.radii = lambda u: np.full(len(u), np.sqrt(2 * gamma))
     return kernel
 
 
@@ -26,6 +27,17 @@ def laplacian(gamma):
         return np.exp(-gamma * np.sum(np.abs(x - z)))
 
     kernel.frequency = lambda u: scipy.stats.cauchy.ppf(u, scale=gamma)
+    return kernel
+
+
+def matern(nu, gamma):
+    """Matern's kernel by Bessel functions; its frequencies are Student's t of 2 nu degrees with scale gamma."""
+
+    def kernel(x, z):
+        r = np.sqrt(2 * nu) * gamma * np.linalg.norm(x - z)
+        return 2 ** (1 - nu) / scipy.special.gamma(nu) * r**nu * scipy.special.kv(nu, r) if r > 0 else 1.0
+
+    kernel.radii = lambda u: gamma * np.sqrt(2 * nu / scipy.stats.chi2.ppf(u, 2 * nu))
     return kernel
 
 
@@ -348,6 +360,9 @@ def first_min(values, ties=1e-12):
 
 
 def in_span(residual, size, d, K, least=1e-12):
-    """Whether a squared distance is none but for rounding, given the coefficients d of the projection."""
-    noise = 8 * np.finfo(float).eps * (size + np.sum(np.square(d) * np.diagonal(K)))
-    return residual <= max(least * size, noise)
+    """Whether a point counts as one of the span: close to it, or, once stored, what would bring another that close.
+
+    d: the coefficients of its projection. Point i would then be 1 / (1 / its distance + d_i^2 / residual) away.
+    """
+    steady = 1e-9 * (size + np.sum(np.square(d) * np.diagonal(K)))
+    return residual <= max(least * size, steady)

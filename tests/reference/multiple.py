@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from .common import Draw, Model, Result, Round, cosine, judge, laplacian, linear, poly, rbf, sigmoid, slope
-from .features import TwoStages, fourier_model, linear_rule, nogd_rule
+from .common import Draw, LinearModel, Model, Result, Round, cosine, judge, laplacian, linear, poly, rbf, sigmoid, slope
+from .features import TwoStages, fourier_features, linear_rule, nogd_rule, random_frequencies
 from .gradient import bogd_rule
 from .passive_aggressive import bpa_rule, pa_rule, spa_rule
 from .perceptrons import forgetron_rule, perceptron_rule, rbp_rule
@@ -16,6 +16,11 @@ def function_of(kernel):
     gamma, coef0, degree = kernel.gamma, kernel.coef0, kernel.degree
     made = (linear(), rbf(gamma), laplacian(gamma), poly(gamma, coef0, degree), sigmoid(gamma, coef0), cosine())
     return made[kernel.kind]
+
+
+def fourier_model(kernel, n, d, outputs, draw):
+    """A linear model on random Fourier features of a kernel."""
+    return LinearModel(fourier_features(random_frequencies("plain", kernel, n, d, draw)), 2 * n, outputs)
 
 
 class Ensemble:

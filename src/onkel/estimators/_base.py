@@ -10,16 +10,19 @@ from .. import kernels, losses
 from .._panels import panel_shape, slots
 from ..alignment import MOST, best_sigma, gamma_of, of_classes, of_numbers, sampled
 from ..expansion import PAUSE, ROUNDS, SCALE, SIZE, TOTAL, UNLIMITED, dense_points, empty, with_own_scratch
+from ..features import SPECTRA
 from ..state import arrays, transplant
 from ..stream import Model
-from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting, _largest_sqnorm
+from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, RowReader, Setting, _largest_sqnorm
 from ._parameters import estimator
 
 __all__ = ["KernelClassifier", "KernelEstimator", "KernelRegressor", "Setting", "TubeRegressor", "loss_of"]
 
 
 @estimator
-class KernelUser(OnlineEstimator):
+class KernelParameters(RowReader):
+    """A kernel, and what the first batch has to do with it."""
+
     kernel: Any = "rbf"
     gamma: Any = "auto"
     sigma: float | None = None
@@ -28,9 +31,7 @@ class KernelUser(OnlineEstimator):
 
     def _sound(self, X: Any) -> Any:
         X = super()._sound(X)
-        kernel = self._setting.kernel if hasattr(self, "_setting") else None
-        if isinstance(kernel, kernels.Kernel) and kernel.kind == kernels.POLY:
-            _check_poly(X, kernel)
+        check_values(X, self._setting.kernel if hasattr(self, "_setting") else None)
         return X
 
     def _kernel(self, X: Any, targets: Any, key: int) -> Any:
@@ -43,14 +44,14 @@ class KernelUser(OnlineEstimator):
         gamma = self._gamma(X, targets, key)
         if self.kernel == "poly":
             kernel = kernels.poly(gamma, self.coef0, self.degree)
-            _check_poly(X, kernel)
+            check_values(X, kernel)
             return kernel
         if self.kernel == "sigmoid":
             return kernels.sigmoid(gamma, self.coef0)
-        return kernels.rbf(gamma) if self.kernel == "rbf" else kernels.laplacian(gamma)
+        return getattr(kernels, self.kernel)(gamma)
 
     def _gamma(self, X: Any, targets: Any, key: int) -> float:
-        if self.sigma is not None and self.kernel in ("rbf", "laplacian"):
+        if self.sigma is not None and self.kernel in SPECTRA:
             return gamma_of(self.kernel, float(self.sigma))
         if self.gamma == "auto":
             return 1 / X.shape[1]
@@ -63,11 +64,7 @@ class KernelUser(OnlineEstimator):
         return float(self.gamma)
 
     def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
-        """That whose kernel fits the targets of the first batch best."""
-        rows = sampled(X.shape[0], MOST, key)
-        y, centred = targets[rows], self.gamma == "centred_alignment"
-        T = of_numbers(y) if self._numeric else of_classes(y, max(self._outputs(), 2))
-        return gamma_of(self.kernel, best_sigma(X[rows], T, self.kernel, centred=centred))
+        raise ValueError(f"gamma={self.gamma!r} fits the kernel to targets, and a transformer learns from none.")
 
     @property
     def gamma_(self) -> float:
@@ -77,7 +74,20 @@ class KernelUser(OnlineEstimator):
 
 
 @estimator
-class KernelEstimator(KernelUser):
+class KernelUser(KernelParameters, OnlineEstimator):
+    def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
+        """That whose kernel fits the targets of the first batch best."""
+        rows = sampled(X.shape[0], MOST, key)
+        y, centred = targets[rows], self.gamma == "centred_alignment"
+        T = of_numbers(y) if self._numeric else of_classes(y, max(self._outputs(), 2))
+        return gamma_of(self.kernel, best_sigma(X[rows], T, self.kernel, centred=centred))
+
+
+@estimator
+class PointKeeper(KernelUser):
+    """Estimators whose learner has an expansion f, with points at least."""
+
+    _grows: ClassVar[bool] = True
     _appends: ClassVar[bool] = False  # whether stored points never change
 
     def _most(self) -> int:
@@ -130,6 +140,9 @@ class KernelEstimator(KernelUser):
         f = learner.f
         return int(f.count[SIZE] + 16) * (f.points.shape[1] + 16)
 
+
+@estimator
+class KernelEstimator(PointKeeper):
     def _reader(self, d: int) -> Any:
         f = self._learner.f
         return Model(self._learner.kernel, with_own_scratch(f) if d == f.points.shape[1] else widened(f, d))
@@ -194,7 +207,10 @@ def widened(f: Any, d: int) -> Any:
     return transplant(empty(len(f.born), d, outputs, f.coef.dtype, budget=f.budget, average=average), arrays(f))
 
 
-def _check_poly(X: Any, kernel: Any) -> None:
+def check_values(X: Any, kernel: Any) -> None:
+    """Raise a ValueError where a poly kernel may overflow."""
+    if not (isinstance(kernel, kernels.Kernel) and kernel.kind == kernels.POLY):
+        return
     base = abs(kernel.gamma) * _largest_sqnorm(X) + abs(kernel.coef0)
     if kernel.degree * math.log2(max(base, 1)) > np.finfo(X.dtype).maxexp / 2:
         raise ValueError(

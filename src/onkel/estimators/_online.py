@@ -1,9 +1,14 @@
 """What all estimators share: validation at the door, the pass over a batch, all or nothing. No mathematics."""
 
 import contextlib
-from collections.abc import Iterator
+import dataclasses
+import itertools
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ClassVar, NamedTuple, Self
 
+import joblib
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit, softmax
@@ -14,13 +19,16 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from ..expansion import PAUSE, SEEN, empty
+from ..expansion import CHUNK, PAUSE, SEEN, empty
 from ..outputs import BINARY, MULTICLASS, REGRESSION, SOFTMAX, Task
 from ..rows import Dense, Sparse
 from ..state import arrays, restore, state_dict, twin
 from ..stream import INTERLUDE, ROOM, learn, score
 from ._parameters import STEERING, estimator, validate
+from ._short import SMALL, Door, Past, Watch, Window, finite_number, one_row, overflow
 
+ABSENT: Any = None
+ONLY_FIT = {"grow_features", "n_passes", "shuffle", "random_state"}
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
 
@@ -28,7 +36,7 @@ class Setting(NamedTuple):
     """What is known once the first batch was seen."""
 
     kernel: Any
-    task: Task
+    task: Any  # a Task; a transformer has none
     d: int
     outputs: int
     dtype: str
@@ -39,14 +47,77 @@ class Setting(NamedTuple):
 
 
 @estimator
-class OnlineEstimator(BaseEstimator):
+class RowReader(BaseEstimator):
+    """Whatever is fed rows: they are checked at the door, and a call that fails leaves it as it was."""
+
     grow_features: bool = False
-    n_passes: int = 1
-    shuffle: bool = False
     random_state: Any = None
 
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {}
+
+    def _check(self) -> None:
+        """Raise a ValueError for parameters that do not go together."""
+
+    @contextlib.contextmanager
+    def _all_or_nothing(self) -> Iterator[None]:
+        before = dict(self.__dict__)
+        try:
+            yield
+        except Exception:
+            self.__dict__.clear()
+            self.__dict__.update(before)
+            raise
+
+    def _key(self) -> tuple[Any, int]:
+        """The source of further randomness, and the key of the compiled code's random numbers."""
+        random = check_random_state(self.random_state)
+        return random, int(random.randint(0, 2**63 - 1, dtype=np.int64))
+
+    def _fit_width(self, X: Any) -> tuple[Any, int]:
+        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
+        d = self.n_features_in_
+        if not self.grow_features or hasattr(self, "feature_names_in_"):
+            return X, d
+        X = X if hasattr(X, "shape") else np.asarray(X)
+        if len(X.shape) != 2 or X.shape[1] >= d:
+            return X, X.shape[1] if len(X.shape) == 2 else d
+        missing = X.shape[0], d - X.shape[1]
+        return (
+            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
+        ), d
+
+    def _to_read(self, X: Any) -> Any:
+        """Rows to predict or transform, which teach nothing."""
+        X, width = self._fit_width(X)
+        if width == self._setting.d:
+            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        else:
+            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
+        return self._sound(X)
+
+    def _sound(self, X: Any) -> Any:
+        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
+        if sp.issparse(X):
+            X = _canonical(X)
+        else:
+            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
+        _check_distances(X)
+        return X
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+@estimator
+class OnlineEstimator(RowReader):
+    n_passes: int = 1
+    shuffle: bool = False
+
     _numeric: ClassVar[bool] = False
+    _grows: ClassVar[bool] = False  # whether its capacity begins below `_most`
+    _steering: ClassVar[set[str]] = STEERING  # what set_params may change between two batches
 
     # What a learner's own class says.
 
@@ -74,15 +145,12 @@ class OnlineEstimator(BaseEstimator):
         """The kernel, which the first batch may decide."""
         return None
 
-    def _check(self) -> None:
-        """Raise a ValueError for parameters that do not go together."""
-
     def _make_room(self) -> None:
         """What a learner waits for that paused before the next example: room, in most."""
         raise NotImplementedError
 
     def _interlude(self, rows: Any, t: int) -> None:
-        """What a learner waits for that paused before it learns example t."""
+        """What a learner waits for that paused before it learns example t; OverflowError if its numbers overflow."""
         raise NotImplementedError
 
     def _widened(self, learner: Any, d: int) -> Any:
@@ -106,16 +174,36 @@ class OnlineEstimator(BaseEstimator):
     def _learn(self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None) -> np.ndarray:
         """Learn a batch; returns the scores before each update. Whatever goes wrong leaves the estimator as it was."""
         with self._all_or_nothing():
-            X, y = self._validate(X, y, first)
-            targets = self._targets(y, first, classes)
-            weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-            if first:
-                self._start(X, targets)
-            elif self._parameters() != self._made_with:
-                self._rebuild()
-            if X.shape[1] > self._setting.d:
-                self._widen(X.shape[1])
-            return self._run(_rows(X), targets, weights)
+            return self._run(*self._admit(X, y, sample_weight, first=first, classes=classes))
+
+    def _pieces(self, X: Any, y: Any, ends: list[int]) -> Iterator[np.ndarray]:
+        """Learn a further batch, checked once, up to each of `ends` in turn, and give the scores."""
+        with self._all_or_nothing():
+            rows, targets, weights = self._admit(X, y, None, first=False)
+        for start, end in itertools.pairwise([0, *ends]):
+            with self._all_or_nothing():
+                scores = self._run(part(rows, start, end), targets[start:end], weights[start:end])
+            yield _narrow(scores)
+
+    def _begin(self, X: Any, y: Any, classes: Any = None) -> None:
+        """Settle all that a first batch settles, and learn none of it: however it is then cut, the result is one."""
+        with self._all_or_nothing():
+            self._admit(X, y, None, first=True, classes=classes)
+
+    def _admit(
+        self, X: Any, y: Any, sample_weight: Any, *, first: bool, classes: Any = None
+    ) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, targets and weights of a batch in the form that compiled code takes, and a learner that fits them."""
+        X, y = self._validate(X, y, first)
+        targets = self._targets(y, first, classes)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        if first:
+            self._start(X, targets)
+        elif self._parameters() != self._made_with:
+            self._rebuild()
+        if X.shape[1] > self._setting.d:
+            self._widen(X.shape[1])
+        return _rows(X), targets, weights
 
     def _fit(self, X: Any, y: Any, sample_weight: Any) -> Self:
         with self._all_or_nothing():
@@ -127,16 +215,6 @@ class OnlineEstimator(BaseEstimator):
                 order = random.permutation(len(targets)) if self.shuffle else slice(None)
                 self._run(_rows(X[order] if self.shuffle else X), targets[order], weights[order])
         return self
-
-    @contextlib.contextmanager
-    def _all_or_nothing(self) -> Iterator[None]:
-        before = dict(self.__dict__)
-        try:
-            yield
-        except Exception:
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
 
     def _validate(self, X: Any, y: Any, first: bool) -> tuple[Any, Any]:
         validate(self, self._choices)
@@ -157,50 +235,27 @@ class OnlineEstimator(BaseEstimator):
         )
         return self._sound(X), y
 
-    def _fit_width(self, X: Any) -> tuple[Any, int]:
-        """With `grow_features`, X with the columns that it lacks, and how many it should have: all that it has."""
-        d = self.n_features_in_
-        if not self.grow_features or hasattr(self, "feature_names_in_"):
-            return X, d
-        X = X if hasattr(X, "shape") else np.asarray(X)
-        if len(X.shape) != 2 or X.shape[1] >= d:
-            return X, X.shape[1] if len(X.shape) == 2 else d
-        missing = X.shape[0], d - X.shape[1]
-        return (
-            sp.hstack([X, sp.csr_matrix(missing)], "csr") if sp.issparse(X) else np.hstack([X, np.zeros(missing)])
-        ), d
-
-    def _sound(self, X: Any) -> Any:
-        """X in the one form that compiled code takes, or an error when its squared distances may overflow."""
-        if sp.issparse(X):
-            X = _canonical(X)
-        else:
-            X = np.require(np.asarray(X), requirements=["C", "A", "W"])
-        _check_distances(X)
-        return X
-
     def _start(self, X: Any, targets: np.ndarray) -> Any:
         """Everything that the first batch decides; returns the source of further randomness."""
-        random = check_random_state(self.random_state)
-        key = int(random.randint(0, 2**63 - 1, dtype=np.int64))
-        d = X.shape[1]
+        random, key = self._key()
         kernel = self._kernel(X, targets, key)
-        self._setting = Setting(kernel, self._task(), d, self._outputs(), X.dtype.name, key)
+        self._setting = Setting(kernel, self._task(), X.shape[1], self._outputs(), X.dtype.name, key)
         self._made_with = self._parameters()
         self._learner = self._make(self._setting, self._first_capacity(self._setting))
         return random
 
     def _parameters(self) -> dict[str, Any]:
-        only_fit = ("grow_features", "n_passes", "shuffle", "random_state")
-        return {name: value for name, value in self.get_params(deep=False).items() if name not in only_fit}
+        return {
+            field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name not in ONLY_FIT
+        }
 
     def _rebuild(self) -> None:
         """After `set_params`: the same state under the new parameters."""
         changed = {name for name, value in self._parameters().items() if value != self._made_with[name]}
-        if fixed := sorted(changed - STEERING):
+        if fixed := sorted(changed - self._steering):
             raise ValueError(
                 f"{', '.join(fixed)} cannot change after the first batch; call fit to start anew. "
-                f"What can: {', '.join(sorted(STEERING & self._made_with.keys()))}."
+                f"What can: {', '.join(sorted(self._steering & self._made_with.keys()))}."
             )
         self._setting = self._setting._replace(task=self._task())
         new = self._make(self._setting, self._capacity())
@@ -213,33 +268,58 @@ class OnlineEstimator(BaseEstimator):
         self._learner = self._widened(self._learner, d)
 
     def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch and be able to undo it: with a copy of the state, or an older one and what was learnt since."""
+        past = self._past if self._past is not None and self._past.holds(self) else Past(self)
+        if self._door is not None and self._door.past is past:
+            self._door.hand_over()
+        self._past = None  # Ctrl-C keeps what was learnt
+        try:
+            scores = self._turns(rows, targets, weights)
+        except Exception:
+            past.restore(self)
+            raise
+        finally:  # Ctrl-C may have come before an interlude: the next example asks for it again
+            if self._learner.f.count[PAUSE] == INTERLUDE:
+                self._learner.f.count[PAUSE] = 0
+        if self._learner is past.learner and len(targets) <= SMALL:
+            past.add(rows, targets, weights)
+            self._past = past
+        return scores
+
+    def _turns(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Learn a batch, turn by turn."""
         scores = np.empty((len(targets), self._setting.outputs), self._setting.dtype)
-        first = self._learner
-        saved = self._saved()
         start, said = 0, None
         while start < len(targets):  # Ctrl-C takes effect between two turns
             pause = self._learner.f.count[PAUSE]
             if pause == ROOM:
                 self._make_room()
             elif pause == INTERLUDE:
-                self._interlude(rows, start)
-            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._turn(self._learner))
+                try:
+                    self._interlude(rows, start)
+                except (OverflowError, np.linalg.LinAlgError) as error:
+                    raise overflow(start, start) from error
+            stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._stretch(self._learner))
             stop = learn(self._learner, rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
             said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
             if not (np.isfinite(scores[start:stop]).all() and self._finite()):
-                self._undo(first, saved)
-                raise ValueError(
-                    f"The model overflowed between rows {start} and {stop - 1} of this batch. Smaller steps "
-                    "(eta, C, larger reg) or scaled features and targets help. Nothing of the batch was learnt."
-                )
+                raise overflow(start, stop - 1)
             start = stop
+        self._settle()
         return scores
+
+    def _settle(self) -> None:
+        """What is to be done after a batch."""
 
     def _turn(self, learner: Any) -> int:
         """Rows between two looks at the keyboard."""
         return max(1, WORK // self._work(learner))
+
+    def _stretch(self, learner: Any) -> int:
+        """Rows to learn in one turn: a learner that looks ahead may want fewer."""
+        return self._turn(learner)
 
     def _saved(self) -> dict[str, np.ndarray]:
         """Copies of all that a batch may change."""
@@ -252,25 +332,57 @@ class OnlineEstimator(BaseEstimator):
             held[name][...] = array
 
     def _finite(self) -> bool:
-        """Whether all numbers that a batch may change are finite; points are."""
-        passed = ("f.points", *self._constant())
-        held = arrays(self._learner).items()
-        return all(np.isfinite(a).all() for name, a in held if a.dtype.kind == "f" and not name.startswith(passed))
+        """Whether all numbers that a batch may change are finite."""
+        if self._watch is None or self._watch.learner is not self._learner:
+            self._watch = Watch(self)
+        return self._watch.finds_all_finite()
+
+    # One row.
+
+    _past = _watch = _door = _windows = ABSENT
+
+    def _learn_row(self, x: Any, y: Any, weight: float) -> Any:
+        """The score of a row before it is learnt, or its scores; None for a row to be learnt like a batch."""
+        door = self._door
+        if door is None or not door.is_for(self):
+            if not hasattr(self, "_learner") or self._made_with != self._parameters():
+                return None
+            door = self._door = Door(self)
+        return door.learn(self, x, y, weight)
+
+    def _score_row(self, x: Any) -> Any:
+        """The score of a row, or its scores."""
+        self._fitted()
+        if self._windows is None:
+            self._windows = []
+        try:
+            window = self._windows.pop()  # no other thread's
+        except IndexError:
+            window = Window(self)
+        if window.learner is not self._learner:
+            window = Window(self)
+        score = window.score(self, x)
+        self._windows.append(window)
+        return _narrow(self._scores(one_row(x)))[0] if score is None else score
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        """From a label or number of the user's to a target; None, or a TypeError, when it is none."""
+        raise NotImplementedError
 
     def _scores(self, X: Any) -> np.ndarray:
         self._fitted()
-        X, width = self._fit_width(X)
-        if width == self._setting.d:
-            X = validate_data(self, X, reset=False, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        else:
-            X = check_array(X, accept_sparse="csr", dtype=self._setting.dtype, order="C")
-        X, scores = self._sound(X), []
-        reader, step = self._reader(width), self._turn(self._learner)
-        for start in range(0, X.shape[0], step):
-            rows = X[start : start + step]
-            scores.append(np.empty((rows.shape[0], self._setting.outputs), self._setting.dtype))
-            score(reader, _rows(rows), scores[-1])
-        return np.concatenate(scores)
+        X = self._to_read(X)
+        scores = np.empty((X.shape[0], self._setting.outputs), self._setting.dtype)
+        step = -(-self._turn(self._learner) // CHUNK) * CHUNK
+        rows, readers = _rows(X), list[Any]()  # a reader for every thread
+
+        def look(start: int) -> None:
+            reader = readers.pop() if readers else self._reader(X.shape[1])
+            score(reader, part(rows, start, start + step), scores[start : start + step])
+            readers.append(reader)
+
+        in_threads(look, range(0, X.shape[0], step))
+        return scores
 
     def _task(self) -> Task:
         raise NotImplementedError
@@ -286,10 +398,9 @@ class OnlineEstimator(BaseEstimator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_learner")
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
+    def __getstate__(self) -> dict[str, Any]:
+        short = ("_past", "_watch", "_door", "_windows")
+        return {name: value for name, value in super().__getstate__().items() if name not in short}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -328,6 +439,26 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         first = not hasattr(self, "_learner")
         return _narrow(self._learn(X, y, sample_weight, first=first, classes=classes))
 
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0, classes: Any = None) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns its decision value before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], classes, [sample_weight])[0] if score is None else score
+
+    def decision_one(self, x: Any) -> Any:
+        """`decision_function` for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def predict_one(self, x: Any) -> Any:
+        """The label of one row, an array, in a few microseconds."""
+        score = self._score_row(x)
+        return self.classes_[score.argmax() if isinstance(score, np.ndarray) else int(score >= 0)]
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        targets = np.arange(len(self.classes_), dtype=np.float64)
+        if len(targets) == 2:
+            targets = 2 * targets - 1
+        return dict(zip(self.classes_.tolist(), targets.tolist())).get
+
     def decision_function(self, X: Any) -> np.ndarray:
         """Scores: (n,), positive for classes_[1], or (n, n_classes)."""
         return _narrow(self._scores(X))
@@ -346,9 +477,13 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         """Probability of every class; for the logistic loss."""
         scores = self._scores(X).astype(np.float64)
         if scores.shape[1] > 1:
-            return np.asarray(softmax(scores, axis=1))
+            return self._probabilities(scores)
         positive = expit(scores)
         return np.hstack([1 - positive, positive])
+
+    def _probabilities(self, scores: np.ndarray) -> np.ndarray:
+        """Those of many classes."""
+        return np.asarray(softmax(scores, axis=1))
 
     def _outputs(self) -> int:
         return 1 if len(self.classes_) == 2 else len(self.classes_)
@@ -361,8 +496,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     _softmax: ClassVar[bool] = True  # whether the logistic loss of many classes is that of the softmax
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
-        check_classification_targets(y)
         if first:
+            check_classification_targets(y)
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(
@@ -374,13 +509,14 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
             self.classes_ = classes
         elif classes is not None and not np.array_equal(self.classes_, unique_labels(classes)):
             raise ValueError(f"classes={classes!r} differs from those of the first call, {self.classes_!r}.")
-        unseen = np.setdiff1d(y, self.classes_)
-        if len(unseen):
+        index = np.searchsorted(self.classes_, y)
+        seen = self.classes_.take(index, mode="clip") == y
+        if not np.all(seen):
             raise ValueError(
-                f"y has labels that are not among the classes {self.classes_!r}: {unseen[:5]!r}. "
+                f"y has labels that are not among the classes {self.classes_!r}: {np.unique(y[~seen])[:5]!r}. "
                 "The first call of partial_fit or learn must name all that may come: classes=[...]."
             )
-        index = np.searchsorted(self.classes_, y).astype(np.float64)
+        index = index.astype(np.float64)
         return 2 * index - 1 if len(self.classes_) == 2 else index
 
     def __sklearn_tags__(self) -> Any:
@@ -407,6 +543,18 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         """Learn a further batch and return the prediction for every row before it was learnt."""
         return _narrow(self._learn(X, y, sample_weight, first=not hasattr(self, "_learner")))
 
+    def learn_one(self, x: Any, y: Any, sample_weight: float = 1.0) -> Any:
+        """`learn` for one row, an array, in a few microseconds; returns the prediction before it was learnt."""
+        score = self._learn_row(x, y, sample_weight)
+        return self.learn(one_row(x), [y], [sample_weight])[0] if score is None else score
+
+    def predict_one(self, x: Any) -> Any:
+        """The number predicted for one row, an array, in a few microseconds."""
+        return self._score_row(x)
+
+    def _reading(self) -> Callable[[Any], float | None]:
+        return finite_number
+
     def predict(self, X: Any) -> np.ndarray:
         """The number predicted for every row."""
         return _narrow(self._scores(X))
@@ -423,6 +571,23 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         return tags
 
 
+def in_threads(work: Callable[[int], None], starts: Sequence[int]) -> None:
+    """Do the pieces of a large piece of work, side by side on all cores; OMP_NUM_THREADS limits their number."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    threads = min(len(starts), int(wanted) if wanted.isdecimal() and int(wanted) else joblib.cpu_count())
+    if threads < 2:
+        for start in starts:
+            work(start)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for _ in pool.map(work, starts):
+                pass
+        except BaseException:  # Ctrl-C, too
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
 def _narrow(scores: np.ndarray) -> np.ndarray:
     return scores[:, 0] if scores.shape[1] == 1 else scores
 
@@ -431,6 +596,13 @@ def _rows(X: Any) -> Any:
     if sp.issparse(X):
         return Sparse(X.data, X.indices, X.indptr)
     return Dense(X)
+
+
+def part(rows: Any, start: int, stop: int) -> Any:
+    """Some of the rows, as a view."""
+    if isinstance(rows, Sparse):
+        return rows._replace(indptr=rows.indptr[start : stop + 1])
+    return Dense(rows.values[start:stop])
 
 
 def _canonical(X: Any) -> Any:

@@ -60,7 +60,7 @@ def _sound(kernel: Kernel) -> bool:
 
 FLAG = Check("True or False", lambda x: isinstance(x, bool | np.bool_))
 ANY = Check("anything", lambda x: True)
-KERNELS = ("rbf", "laplacian", "poly", "linear", "sigmoid", "cosine")
+KERNELS = ("rbf", "laplacian", "exponential", "matern32", "matern52", "poly", "linear", "sigmoid", "cosine")
 GAMMAS = ("auto", "scale", "alignment", "centred_alignment")
 
 PARAMETERS: dict[str, tuple[str, Check]] = {
@@ -82,23 +82,96 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     ),
     "sigma": (
         "Kernel width as the papers write it, in place of gamma: rbf exp(-|x-z|^2 / (2 sigma^2)), laplacian "
-        "exp(-|x-z|_1 / sigma); without effect on the other kernels.",
+        "exp(-|x-z|_1 / sigma), exponential and matern 1 / gamma; without effect on the other kernels.",
         real(0, over=True),
     ),
     "degree": ("Degree of the poly kernel (paper: p).", whole(1)),
     "coef0": ("Constant of the poly and sigmoid kernels (paper: c).", real(-math.inf)),
     "budget": ("Most support vectors kept (paper: B).", whole(1)),
     "n_components": ("Number of random Fourier frequencies, each a sine and a cosine (paper: D).", whole(1)),
+    "features": (
+        "How the frequencies are drawn: independent; orthogonal in blocks; or products of diagonals and Hadamard "
+        "matrices, SORF and Fastfood, which take O(log n_features) for each. The laplacian kernel has plain ones only.",
+        one_of("plain", "orthogonal", "structured", "fastfood"),
+    ),
+    "map": (
+        "The feature map. One that is fitted is used as it is; another is fitted to the first batch, and what looks at "
+        "rows then depends on how the stream is cut. None: the rows are the features.",
+        Check("None, RandomFourierFeatures or OnlineNystroem", lambda x: x is None or hasattr(x, "_map_size")),
+    ),
+    "landmarks": (
+        "What the landmarks are: the first rows, a uniform sample of all rows so far, rows sampled by leverage score "
+        "(KORS) until the budget is full, or an array of points.",
+        Check(
+            "'first', 'uniform', 'leverage' or an array of points (n_landmarks, n_features)",
+            lambda x: x in ("first", "uniform", "leverage") if isinstance(x, str) else np.ndim(x) == 2 and len(x) > 0,
+        ),
+    ),
     "rule": (
         "How the weights move: a gradient step, AdaGrad, or the passive-aggressive steps PA, PA-I, PA-II.",
         one_of("gradient", "adagrad", "pa", "pa1", "pa2"),
     ),
-    "rank": ("Most eigenvectors kept (paper: k); None for a fifth of the budget.", whole(1)),
+    "moved": ("Support vectors that become features at once when the budget is full (paper: k).", whole(1)),
+    "rank": (
+        "Most eigenvectors kept (paper: k); None for a fifth of the budget, or in SkeGD for a tenth.",
+        whole(1),
+    ),
+    "sketch_size": ("Columns of the random sketch (paper: s_p); None for 3/4 of the budget.", whole(1)),
+    "sample_size": (
+        "Points of the buffer that the features are made of (paper: s_m); None for a fifth of sketch_size.",
+        whole(1),
+    ),
+    "blocks": ("Entries in a row of the random sketch, at most sketch_size (paper: d).", whole(1)),
+    "update_every": (
+        "Rounds between two renewals of the features (paper: rho), or the part that this is of stream_length beyond "
+        "the budget (paper: theta).",
+        Check(
+            "a whole number of at least 1, or a number between 0 and 1",
+            lambda x: whole(1).passes(x) or real(0, 1, over=True, under=True).passes(x),
+        ),
+    ),
+    "stream_length": ("How many examples are expected (paper: T), for an update_every below 1.", whole(1)),
+    "init": (
+        "The first weights on features: such that the score of the example at hand stays, or those of the whole buffer "
+        "do, as nearly as they can.",
+        one_of("paper", "least_squares"),
+    ),
+    "carry": (
+        "The weights on renewed features: such that the score of the example at hand stays; the same numbers; or such "
+        "that the scores of the landmarks stay, as nearly as they can.",
+        one_of("paper", "keep", "least_squares"),
+    ),
+    "svd": ("How the eigenvectors are found.", one_of("exact", "randomized")),
+    "max_processed": (
+        "Most points kept of those that the sketches are of, at least budget; then the oldest leaves. None for all: "
+        "a further one with every renewal.",
+        whole(1),
+    ),
     "switch": (
         "When features take over: after the example that fills the budget, or at the next one that has a loss.",
         one_of("full", "next_loss"),
     ),
-    "max_dictionary": ("Most points in the dictionary (paper: M); None for no bound.", whole(1)),
+    "max_dictionary": ("Most points in the dictionary (paper: M, J_max); None for no bound.", whole(1)),
+    "clip": ("Bound on the predictions (paper: C); infinity for none.", real(0, over=True, infinite=True)),
+    "curvature": (
+        "What a round adds to A: sigma / 2 times the outer product of its gradient, for a number sigma (paper: "
+        "sigma_t); None for the largest that the loss allows on [-clip, clip], or 1/8 if it allows none. "
+        '"hessian" adds the second derivative itself, which for squares is online ridge regression.',
+        Check(
+            "a number of at least 0, 'hessian' or None",
+            lambda x: x is None or (x == "hessian" if isinstance(x, str) else real(0).passes(x)),
+        ),
+    ),
+    "ridge": ("Ridge of the leverage scores (paper: gamma); where it may be None, that is alpha.", real(0, over=True)),
+    "accuracy": ("Accuracy of the leverage scores, which are raised by it (paper: epsilon).", real(0, 1)),
+    "oversampling": ("Leverage scores times this are the sampling probabilities (paper: beta).", real(0, over=True)),
+    "force_first": ("Whether the first row is always sampled.", FLAG),
+    "min_probability": ("Least probability of a term of A to be kept (paper: gamma, eta_min).", real(0, 1, over=True)),
+    "idle_restarts": ("Whether to begin anew also after a point that did not widen the span.", FLAG),
+    "literal": (
+        "Whether a change of the dictionary drops the pending gradient step and the next bound, as the text has it.",
+        FLAG,
+    ),
     "loss": ("The loss that is descended.", ANY),
     "eta": ("Step size (paper: eta).", real(0, over=True)),
     "schedule": (
@@ -130,7 +203,11 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
         'How the merging partner is sought: "lookup" (table) or "golden" (golden section; always for several outputs).',
         one_of("lookup", "golden"),
     ),
-    "alpha": ("Loss from which the sampling probability stays the same (paper: alpha).", real(0, over=True)),
+    "alpha": (
+        "In SPA, the loss from which the sampling probability stays the same; in Newton learners, the multiple of the "
+        "identity that their matrix A begins with (paper: alpha).",
+        real(0, over=True),
+    ),
     "beta": ("Divisor of the sampling probability, at least alpha (paper: beta).", real(0, over=True)),
     "G": ("Slope that is always sampled; larger, sparser (paper: G).", real(0, over=True)),
     "project": ("Whether the model is kept in the ball of radius 1 / sqrt(reg).", FLAG),
@@ -167,7 +244,7 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
 # What `set_params` may change between two batches: they steer updates to come and shape nothing that is kept.
 STEERING = {
     "eta", "reg", "C", "epsilon", "nu", "adaptive", "clip_tube", "rho", "threshold", "margin", "tolerance", "cap",
-    "sampling", "search", "alpha", "beta", "G",
+    "sampling", "search", "alpha", "beta", "G", "moved", "update_every", "stream_length", "carry", "svd",
 }  # fmt: skip
 
 
@@ -181,6 +258,13 @@ def validate(estimator: typing.Any, choices: dict[str, tuple[str, ...]]) -> None
         if not check.passes(value):
             name = type(estimator).__name__
             raise ValueError(f"{name}: {field.name} must be {check.words}; got {value!r}.")
+
+
+def described(transformer: typing.Any) -> dict[str, typing.Any]:
+    """A transformer by its class and parameters, to compare and to write down."""
+    parameters = transformer.get_params(deep=False)
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in parameters.items()}
+    return {"map": type(transformer).__name__, "parameters": plain}
 
 
 T = typing.TypeVar("T")

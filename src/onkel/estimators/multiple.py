@@ -7,7 +7,7 @@ import numpy as np
 from .. import kernels as known
 from .._panels import panel_shape, slots
 from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, UNLIMITED
-from ..features import fans, fourier_slots, with_doublings
+from ..features import SPECTRA, fans, fourier_slots, with_doublings
 from ..kernels import Kernel, kernels_of
 from ..learners import adaraker, hedge
 from ..learners.featured import Featured
@@ -17,12 +17,12 @@ from ..losses import NAMES, Loss
 from ..nystroem import switch
 from ..pool import Pool, bank, landmarks, pool
 from ..rng import generator
-from ..state import arrays, transplant
+from ..state import arrays, own_scratch, transplant
 from ..steps import CONSTANT
 from . import budget, exact, features
-from ._base import _check_poly
+from ._base import check_values
 from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting
-from ._parameters import estimator
+from ._parameters import KERNELS, estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
 
@@ -47,6 +47,7 @@ COMPONENTS = {
 }
 EXCHANGING = ("rbp", "forgetron", "bogd", "bpa")  # on a full budget, a point for a point
 BOUNDED = (*EXCHANGING, "nogd")
+KERNEL_NAMES = {getattr(known, name.upper()): name for name in KERNELS}
 SIGMAS = tuple(2.0**i for i in range(6, -7, -1))
 
 
@@ -59,6 +60,7 @@ def thesis_kernels(shift_invariant: bool = False) -> tuple[Kernel, ...]:
 class _Several(OnlineEstimator):
     """Estimators with a list of kernels."""
 
+    _grows: ClassVar[bool] = True
     kernels: Any
 
     def _features(self) -> bool:
@@ -70,8 +72,7 @@ class _Several(OnlineEstimator):
 
     def _kernel(self, X: Any, targets: Any, key: int) -> Any:
         for kernel in self._kernels():
-            if kernel.kind == known.POLY:
-                _check_poly(X, kernel)
+            check_values(X, kernel)
         return with_doublings(self._kernels()) if self._features() else self._kernels()
 
     def _sound(self, X: Any) -> Any:
@@ -81,8 +82,10 @@ class _Several(OnlineEstimator):
         return X
 
     def _check(self) -> None:
-        if self._features() and any(kernel.kind not in (known.RBF, known.LAPLACIAN) for kernel in self._kernels()):
-            raise ValueError("Only rbf and laplacian kernels have random Fourier features, which this learner needs.")
+        if self._features() and any(KERNEL_NAMES[kernel.kind] not in SPECTRA for kernel in self._kernels()):
+            raise ValueError(
+                f"kernels must have random Fourier features for this learner, as {', '.join(SPECTRA)} have."
+            )
 
     @property
     def kernels_(self) -> tuple[Kernel, ...]:
@@ -96,7 +99,6 @@ class _MultiKernel(_Several):
     update: Any
     combination: Any
     weighting: Any
-    output: Any
     discount: Any
     smoothing: Any
     rate: Any
@@ -191,7 +193,7 @@ class _MultiKernel(_Several):
             weighting=WEIGHTINGS.index(self.weighting),
             update=update,
             combination=DRAWN if self.combination == "stochastic" else ALL,
-            output=OUTPUTS.index(self.output),
+            output=OUTPUTS.index(getattr(self, "output", "scores")),
             decay=float(np.log(self.discount)),
             smoothing=float(self.smoothing),
             rate=float(self.rate),
@@ -226,11 +228,9 @@ class _MultiKernel(_Several):
             learner = self._learner = transplant(grown, arrays(learner))
         learner.part.f.count[:, PAUSE] = learner.f.count[PAUSE] = 0
 
-    def _run(self, rows: Any, targets: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        scores = super()._run(rows, targets, weights)
+    def _settle(self) -> None:
         if self.component == "nogd" and self._learner.f.count[PAUSE]:  # the last example filled a kernel's budget
             self._make_room()
-        return scores
 
     def _shapes(self, s: Setting, capacity: int) -> dict[str, tuple[int, ...]]:
         m, c = len(s.kernel), min(capacity, self._each())
@@ -257,7 +257,14 @@ class _MultiKernel(_Several):
         return {"base.weights": fans(s.kernel, self._most(), s.d, np.dtype(s.dtype), s.key).weights}
 
     def _reader(self, d: int) -> Any:
-        return self._widened(self._learner, d)
+        if d != self._setting.d:
+            return self._widened(self._learner, d)
+        held, part = self._learner, self._learner.part
+        part = part._replace(
+            f=own_scratch(part.f), **({"map": own_scratch(part.map)} if self.component == "nogd" else {})
+        )
+        shared = {name: own_scratch(getattr(held, name)) for name in ("base", "hedge", "f")}
+        return held._replace(part=part, **shared)
 
     def _work(self, learner: Any) -> int:
         m, base = len(self._setting.kernel), learner.base
@@ -412,9 +419,6 @@ class _MultiKernel(_Several):
         return int(self.n_supports_.sum())
 
 
-KERNEL_NAMES = ("linear", "rbf", "laplacian", "poly", "sigmoid", "cosine")
-
-
 @estimator
 class MultiKernelClassifier(OnlineClassifier, _MultiKernel):
     """A learner for every kernel, and a Hedge over them: OMKC (Hoi, Jin, Zhao & Yang 2013) and its kin."""
@@ -476,7 +480,6 @@ class MultiKernelRegressor(OnlineRegressor, _MultiKernel):
     alpha: float = 1.0
     beta: float = 3.0
     epsilon: float = 0.1
-    output: ClassVar[str] = "scores"
     _slow: ClassVar[bool] = True
     _choices: ClassVar[dict[str, tuple[str, ...]]] = {
         "component": tuple(COMPONENTS),
@@ -563,7 +566,11 @@ class _AdaRaker(_Several):
         return transplant(made, arrays(learner) | {"base.weights": made.base.weights})
 
     def _reader(self, d: int) -> Any:
-        return self._widened(self._learner, d)
+        if d != self._setting.d:
+            return self._widened(self._learner, d)
+        held = own_scratch(self._learner)
+        part = held.part._replace(f=own_scratch(held.part.f))
+        return held._replace(part=part, base=own_scratch(held.base), f=own_scratch(held.f))
 
     def _work(self, learner: Any) -> int:
         return int(learner.base.n * (learner.base.weights.shape[1] + 16 * learner.log.size))

@@ -5,6 +5,7 @@ then parameters, digest and numbers before compiled code, which does not look wh
 """
 
 import contextlib
+import glob
 import hashlib
 import json
 import math
@@ -17,30 +18,41 @@ import stat
 import sys
 from collections.abc import Callable, Iterable
 from types import NoneType
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO, NamedTuple, cast
 
 import numpy as np
 import safetensors.numpy
 
 from .. import kernels as own_kernels
 from .._panels import padded, panel_shape
-from ..estimators import budget, exact, features, multiple
+from .._version import __version__
+from ..estimators import budget, exact, features, multiple, second_order, sketching, transformers
 from ..estimators._online import OnlineClassifier, OnlineEstimator, Setting
-from ..estimators._parameters import validate
-from ..expansion import PAUSE, SEEN, SIZE, UNLIMITED, Expansion
-from ..features import MOST_DOUBLINGS
+from ..estimators._parameters import described, validate
+from ..estimators._transformer import FeatureTransformer
+from ..expansion import PAUSE, SCALE, SEEN, SIZE, UNLIMITED, Expansion
+from ..factor import Factor
+from ..features import MOST_DOUBLINGS, SPECTRA, Structured
 from ..learners.adaraker import AdaRaker
 from ..learners.bpa import BPANearest
 from ..learners.bsgd import BSGDMerging
 from ..learners.budget_perceptron import BudgetPerceptron
+from ..learners.dual_sgd import DualSGD
 from ..learners.featured import Featured
 from ..learners.forgetron import UPDATES, Forgetron, slack_of
 from ..learners.hedge import CHECKPOINTS, Course, MultiKernel
+from ..learners.kons import KONS
+from ..learners.kors import Kors
 from ..learners.nogd import FULL, NOGD
+from ..learners.pros_n_kons import ProsNKons
+from ..learners.skegd import SkeGD
+from ..leverage import Leverage
 from ..linear import Linear
-from ..nystroem import Nystroem
+from ..newton import Newton
+from ..nystroem import READY, Nystroem
 from ..outputs import BINARY
 from ..pool import Bank, Pool
+from ..sketching import Sketch
 from ..state import arrays
 
 FORMAT = 1
@@ -55,14 +67,16 @@ DTYPES: dict[str, np.dtype[Any]] = {
 LABELS = {"b": bool, "i": int, "u": int, "f": float, "U": str, "O": str}  # by kind of dtype
 ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     name: value
-    for module in (exact, budget, features, multiple)
+    for module in (exact, budget, features, sketching, second_order, multiple)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
 }
+MAPS: dict[str, type[FeatureTransformer]] = {name: getattr(transformers, name) for name in transformers.__all__}
+WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with a width
 MATRICES = ("gram.", "P")  # names of symmetric matrices, a row for every point, begin so
 ENTRIES = (
     "format", "onkel", "class", "parameters", "learnt_with", "kernel", "classes", "n_features", "feature_names",
-    "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support",
+    "outputs", "task", "dtype", "key", "capacity", "n_seen", "n_support", "notes",
 )  # fmt: skip
 
 
@@ -86,18 +100,30 @@ def _need(condition: Any, reason: str) -> None:
         raise _FlawError(reason)
 
 
-def save(model: Any, path: str | os.PathLike[str]) -> None:
+class Contents(NamedTuple):
+    """A model, and all that its file says of it but the arrays."""
+
+    model: Any
+    document: dict[str, Any]
+
+
+def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | None = None) -> None:
     """Write a fitted estimator to a file from which `load` resumes bit for bit.
 
-    A file already there is replaced as a whole or, when anything fails, not at all.
+    A file already there is replaced as a whole or, when anything fails, not at all. `notes`, fit for JSON, are kept
+    with the model, such as the position in a stream: onkel.io.read_model gives them back as document["notes"].
     """
     name = type(model).__name__
+    try:
+        _text(notes)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"The notes are not fit for JSON: {error}.") from error
     if type(model) is not ESTIMATORS.get(name):
         raise TypeError(f"onkel.save takes an estimator of onkel, not {name}; from a Pipeline, save the step itself.")
     model._fitted()
     target = _target(path)
     try:
-        document = _describe(model)
+        document = {**_describe(model), "notes": notes}
         _, made, _ = _assemble(document, (type(model._setting.kernel),))  # nothing is written that could not be read
         _check_state(model._learner, made._most())
         _check_parts(model)
@@ -119,6 +145,11 @@ def load(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Any:
 
     Raises ModelFileError, a ValueError, for whatever is no sound model file. Runs nothing that is in the file.
     """
+    return read_model(path, kernels=kernels).model
+
+
+def read_model(path: str | os.PathLike[str], *, kernels: Iterable[type] = ()) -> Contents:
+    """The same estimator, and the document of its file: class, parameters, counters, notes."""
     name = os.fsdecode(path)
     if not stat.S_ISREG(os.stat(name).st_mode):
         raise ModelFileError(f"{name} cannot be loaded: it is not a regular file. Pass the path of a model file.")
@@ -145,14 +176,14 @@ def _describe(model: Any) -> dict[str, Any]:
     names = getattr(model, "feature_names_in_", None)
     classes = getattr(model, "classes_", None)
     values = (
-        FORMAT, _version(), type(model).__name__, parameters,
+        FORMAT, __version__, type(model).__name__, parameters,
         {name: value for name, value in learnt_with.items() if value != parameters[name]},
         _plain(setting.kernel, "kernel"), None if classes is None else _labels(classes),
         setting.d, None if names is None else [str(name) for name in names],
         setting.outputs, [setting.task.kind, setting.task.epsilon], setting.dtype, setting.key,
         model._capacity(), model.n_seen_, getattr(model, "n_support_", 0),
     )  # fmt: skip
-    return dict(zip(ENTRIES, values, strict=True))
+    return dict(zip(ENTRIES[:-1], values, strict=True))
 
 
 def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, Any, Setting]:
@@ -161,11 +192,12 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     name, given, changed = document["class"], document["parameters"], document["learnt_with"]
     cls = ESTIMATORS.get(name) if isinstance(name, str) else None
     if cls is None:
-        raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {_version()}")
+        raise _FlawError(f"it names the class {str(name)[:50]!r}, which is no estimator of onkel {__version__}")
     _need(isinstance(given, dict) and isinstance(changed, dict), "its parameters are no table")
+    _need(document["notes"] is None or isinstance(document["notes"], dict), "its notes are no table")
     _need(given.keys() == cls().get_params(deep=False).keys(), f"its parameters are not those of {name}")
-    _need(changed.keys() <= cls()._parameters().keys(), f"its parameters are not those of {name}")
     values = {key: _value(value, kinds) for key, value in given.items()}
+    _need(changed.keys() <= cls(**values)._parameters().keys(), f"its parameters are not those of {name}")
     old = {key: _value(value, kinds) for key, value in changed.items()}
     _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
     model, made = cls(**values), cls(**{**values, **old})
@@ -184,7 +216,9 @@ def _assemble(document: dict[str, Any], kinds: tuple[type, ...]) -> tuple[Any, A
     _need(document["outputs"] == outputs and document["task"] == list(task), "its task is not that of its parameters")
     setting = Setting(_resolved(made, document["kernel"], kinds), task, d, outputs, dtype, key)
     model.__dict__.update(_setting=setting, _made_with=made._parameters())
-    _need(_whole(document["capacity"], 1) and document["capacity"] <= made._most(), "its capacity is not valid")
+    capacity, most = document["capacity"], made._most()
+    fits = _whole(capacity, 1) and (capacity == most or (capacity < most and made._grows))
+    _need(fits, "its capacity is not valid")  # only stored points grow in number
     return model, made, setting
 
 
@@ -200,8 +234,15 @@ def _plain(value: Any, name: str) -> Any:
         return int(value)
     if isinstance(value, numbers.Real):
         return float(value) if math.isfinite(value) else {"float": repr(float(value))}
-    if isinstance(value, list) or type(value) is tuple:
+    if isinstance(value, FeatureTransformer):
+        value = described(value)
+    if isinstance(value, dict):
+        held = value["parameters"].items()
+        return {"map": value["map"], "parameters": {inner: _plain(x, inner) for inner, x in held}}
+    if type(value) is tuple or (isinstance(value, list) and value and isinstance(value[0], own_kernels.Kernel)):
         return [_plain(x, name) for x in value]
+    if isinstance(value, list):
+        return {"points": value}
     if not (isinstance(value, tuple) and hasattr(value, "_fields")):
         raise _FlawError(f"{name} is a {type(value).__name__}, which no file can hold")
     kind, fields = type(value), dict(zip(value._fields, value, strict=True))
@@ -220,12 +261,36 @@ def _value(value: Any, kinds: tuple[type, ...]) -> Any:
         return [_value(x, kinds) for x in value]
     if isinstance(value, dict) and value.keys() == {"kernel", "numbers"}:
         return _kernel(value["kernel"], value["numbers"], kinds)
+    if isinstance(value, dict) and value.keys() == {"map", "parameters"}:
+        return _transformer(value["map"], value["parameters"], kinds)
+    if isinstance(value, dict) and value.keys() == {"points"}:
+        return _points(value["points"])
     if isinstance(value, dict):
         _need(value.keys() == {"float"} and value["float"] in ("inf", "-inf"), "a parameter is no number")
         return float(value["float"])
     _need(isinstance(value, NoneType | bool | int | float | str), "a parameter is no number, word or kernel")
     _need(not isinstance(value, int) or abs(value) < 2**63, "a parameter is too large")
     return value
+
+
+def _transformer(name: Any, given: Any, kinds: tuple[type, ...]) -> Any:
+    """The feature map that is a parameter."""
+    cls = MAPS.get(name) if isinstance(name, str) else None
+    _need(cls is not None and isinstance(given, dict), "its feature map is none of onkel's")
+    made = cast(type[FeatureTransformer], cls)
+    _need(given.keys() == made().get_params(deep=False).keys(), "the parameters of its feature map are not valid")
+    values = {key: _value(value, kinds) for key, value in given.items()}
+    _need(not any(isinstance(value, FeatureTransformer) for value in values.values()), "its feature map is not valid")
+    _need(isinstance(values["random_state"], NoneType | int), "random_state is no whole number")
+    return made(**values)
+
+
+def _points(rows: Any) -> np.ndarray:
+    """Landmarks that are a parameter."""
+    lists = isinstance(rows, list) and rows and all(isinstance(row, list) and row for row in rows)
+    _need(lists and len({len(row) for row in rows}) == 1, "its landmarks are not valid")
+    _need(all(_are(row, float) for row in rows), "its landmarks are not valid")
+    return np.array(rows)
 
 
 def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
@@ -244,8 +309,8 @@ def _kernel(name: Any, values: Any, kinds: tuple[type, ...]) -> Any:
     except Exception as error:
         raise _FlawError(f"its kernel's numbers are not valid: {error}") from error
     if kind is own_kernels.Kernel:
-        positive = kernel.gamma > 0 or kernel.kind not in (own_kernels.RBF, own_kernels.LAPLACIAN)
-        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.COSINE and _whole(kernel.degree, 1)
+        positive = kernel.gamma > 0 or kernel.kind not in WIDE
+        known = _whole(kernel.kind, 0) and kernel.kind <= own_kernels.MATERN52 and _whole(kernel.degree, 1)
         known = known and _whole(kernel.doublings, 0) and kernel.doublings <= MOST_DOUBLINGS
         sound = positive and math.isfinite(kernel.gamma) and math.isfinite(kernel.coef0)
         _need(known and sound, "its kernel's numbers are not valid")
@@ -260,8 +325,9 @@ def _resolved(made: Any, value: Any, kinds: tuple[type, ...]) -> Any:
         expected = made._kernel(np.eye(2), np.array([1.0, -1.0]), 0)
     except (ValueError, ArithmeticError) as error:
         raise _FlawError(f"its parameters are not valid: {error}") from error
-    if isinstance(getattr(made, "kernel", None), str) and type(kernel) is own_kernels.Kernel:
-        expected = expected._replace(gamma=kernel.gamma, doublings=kernel.doublings)  # the width may come from the data
+    named = getattr(getattr(made, "map", None) or made, "kernel", None)
+    if isinstance(named, str) and type(kernel) is own_kernels.Kernel:
+        expected = expected._replace(gamma=kernel.gamma, doublings=kernel.doublings)  # the width may come from data
     _need(type(kernel) is type(expected) and kernel == expected, "its kernel is not that of its parameters")
     return kernel
 
@@ -318,12 +384,6 @@ def _text(document: Any) -> str:
     return json.dumps(document, separators=(",", ":"), allow_nan=False)
 
 
-def _version() -> str:
-    from .. import __version__  # not there yet when the package imports this file
-
-    return __version__
-
-
 # ---------------------------------------------------------------------------------------- the file
 
 
@@ -343,7 +403,7 @@ def _target(path: str | os.PathLike[str]) -> str:
 
 
 def _write(path: str, data: bytes) -> None:
-    temporary = os.path.join(os.path.dirname(path), f".onkel-{secrets.token_hex(8)}.tmp")
+    temporary = _temporary(path, secrets.token_hex(8))
     try:
         with open(temporary, "xb") as file:
             file.write(data)
@@ -358,7 +418,19 @@ def _write(path: str, data: bytes) -> None:
         raise
 
 
-def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
+def tidy(path: str | os.PathLike[str]) -> None:
+    """Remove what writers of this file left behind that were killed while they wrote; none may be at work."""
+    for left in glob.glob(_temporary(glob.escape(_target(path)), "*")):
+        with contextlib.suppress(OSError):
+            os.unlink(left)
+
+
+def _temporary(path: str, token: str) -> str:
+    folder, name = os.path.split(path)
+    return os.path.join(folder, f".{name[-200:]}-{token}.tmp")
+
+
+def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Contents:
     layout, document = _header(file)
     digest = document.pop("digest", None)
     model, made, setting = _assemble(document, kinds)
@@ -377,7 +449,7 @@ def _read(file: BinaryIO, kinds: tuple[type, ...]) -> Any:
     _check_parts(made)
     counters = document["n_seen"], document["n_support"]
     _need(counters == (model.n_seen_, getattr(model, "n_support_", 0)), "its counters do not match")
-    return model
+    return Contents(model, document)
 
 
 def _header(file: BinaryIO) -> tuple[dict[str, _Array], dict[str, Any]]:
@@ -396,7 +468,7 @@ def _header(file: BinaryIO) -> tuple[dict[str, _Array], dict[str, Any]]:
     document = _json(told["onkel"].encode("utf-8", "surrogatepass"))
     number = document.get("format")
     if _whole(number, FORMAT + 1):
-        raise _FlawError(f"its format is {number}, this onkel {_version()} reads up to {FORMAT}", "Upgrade onkel.")
+        raise _FlawError(f"its format is {number}, this onkel {__version__} reads up to {FORMAT}", "Upgrade onkel.")
     _need(_whole(number, 1), "its format has no valid number")
     try:
         written = _text(document) == told["onkel"]
@@ -446,18 +518,23 @@ def _json(data: bytes) -> dict[str, Any]:
 
 def _room(made: Any, setting: Setting, capacity: int, layout: dict[str, _Array]) -> Any:
     """A fresh learner with arrays as in the file; allocates no more than the file holds."""
+    expected = made._shapes(setting, capacity)
+    _check_shapes(layout, expected)  # all that may become large
     small = arrays(made._make(setting._replace(d=1, outputs=min(setting.outputs, 2)), 1))
     _need(layout.keys() == small.keys(), "arrays are missing or unknown")
-    expected = made._shapes(setting, capacity)
     panels, width = panel_shape(capacity, np.float64)
-    expected |= {name: (panels, capacity, width) for name in _matrices(small)}
-    for name, shape in expected.items():  # all that may become large
-        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
+    _check_shapes(layout, {name: (panels, capacity, width) for name in _matrices(small)})
     learner = made._make(setting, capacity)
     for name, array in arrays(learner).items():
         same = layout[name].shape == array.shape and layout[name].dtype == array.dtype.newbyteorder("<")
         _need(same, f"its array {name!r} has not the shape or dtype that its document asks for")
     return learner
+
+
+def _check_shapes(layout: dict[str, _Array], expected: dict[str, tuple[int, ...]]) -> None:
+    _need(expected.keys() <= layout.keys(), "arrays are missing or unknown")
+    for name, shape in expected.items():
+        _need(layout[name].shape == shape, f"its array {name!r} has not the shape that its document asks for")
 
 
 def _digest(document: dict[str, Any], shapes: dict[str, tuple[np.dtype[Any], tuple[int, ...]]]) -> Any:
@@ -488,8 +565,9 @@ def _check_state(learner: Any, most: int) -> None:
         _check_several(learner, most)
     elif isinstance(learner, AdaRaker):
         _check_course(learner.f)
-        _need(learner.f.count[PAUSE] == 0 and (learner.part.f.lazy[:, 0] > 0).all(), "its counters are not valid")
-        _need((learner.part.f.count[:, SIZE] == learner.part.f.coef.shape[2]).all(), "its counters are not valid")
+        f = learner.part.f
+        sound = (f.count[:, SIZE] == f.coef.shape[2]).all() and (f.lazy[:, SCALE] > 0).all()
+        _need(learner.f.count[PAUSE] == 0 and sound, "its counters are not valid")
     elif isinstance(learner.f, Expansion):
         _check_expansion(learner.f, most)
         _check_points(learner.f)
@@ -563,7 +641,7 @@ def _places(learner: MultiKernel) -> np.ndarray:
 
 
 def _check_pool(base: Pool, places: np.ndarray, most: int, pause: int) -> None:
-    size, free, capacity = *base.count.tolist(), len(base.users)
+    (size, free), capacity = base.count.tolist(), len(base.users)
     _need(0 <= free <= size <= capacity and (pause == 0 or capacity < most), "its counters are not valid")
     _need(((places >= 0) & (places < size)).all(), "its kernels have points that are not there")
     users = np.bincount(places, minlength=capacity)
@@ -591,7 +669,7 @@ def _check_nystroem(map: Nystroem) -> None:
     _check_points(map)
 
 
-def _check_points(f: Expansion | Nystroem | Pool) -> None:
+def _check_points(f: Expansion | Nystroem | Sketch | Pool) -> None:
     """Whether `used` tells of all features that are not 0, and of none beyond the last: it says where to write."""
     capacity, d = len(f.used), f.points.shape[1]
     beyond = f.used[:, -1] >> np.uint64(d % 64) if d % 64 else f.used[:0]
@@ -628,7 +706,22 @@ def _slack_left(learner: Forgetron, size: int) -> bool:
 
 
 def _all_features_used(learner: Featured, size: int) -> bool:
-    return bool(size == learner.f.coef.shape[1])
+    if isinstance(learner.map, Nystroem):
+        _check_nystroem(learner.map)
+        _need(learner.map.count[READY], "its map has no matrix")
+    return bool(size == learner.f.coef.shape[1]) and _order_exists(learner.map)
+
+
+def _order_exists(map: Any) -> bool:
+    """The places that Fastfood's features are taken from."""
+    return not isinstance(map, Structured) or bool(((map.order >= 0) & (map.order < map.order.shape[2])).all())
+
+
+def _halves_agree(learner: DualSGD, size: int) -> bool:
+    """The linear half shares scale and rounds with the kernel half, and counts nothing of its own."""
+    f, g = learner.f, learner.g
+    counts = np.array_equal(g.count, [g.coef.shape[1], 0, 0, 0])
+    return bool(counts and np.array_equal(f.lazy, g.lazy)) and _order_exists(learner.map)
 
 
 def _stage_agrees(learner: NOGD, size: int) -> bool:
@@ -643,11 +736,84 @@ def _stage_agrees(learner: NOGD, size: int) -> bool:
     return bool(right_stage and size == width and ((stored >= 0) & (stored < f.count[SEEN])).all())
 
 
+def _sketches_agree(learner: SkeGD, size: int) -> bool:
+    """The features of a stage fill the slots in use; the sketches are of as many points as were counted."""
+    map, sketch, f, clock = learner.map, learner.sketch, learner.f, int(learner.clock[0])
+    _check_nystroem(map)
+    landmarks, rank, ready = map.count.tolist()
+    points, *unused, processed = sketch.count.tolist()
+    capacity, fits = len(sketch.born), 0 <= points <= len(sketch.born)
+    _need(fits and not any(unused) and capacity >= learner.budget, "it has more points than room for them")
+    stored = sketch.born[:points]
+    _need(((stored >= 0) & (stored < f.count[SEEN])).all(), "its points are not from its stream")
+    _check_points(sketch)
+    if ready:
+        right_stage = landmarks == len(map.born) and learner.budget <= points == min(processed, sketch.most)
+        return bool(right_stage and clock >= 0 and size == padded(max(rank, 1)))
+    blank = landmarks == processed == clock == 0 and not sketch.pp.any() and not sketch.pm.any()
+    return bool(blank and capacity == learner.budget and size == f.coef.shape[1])
+
+
+def _sound_factor(factor: Factor, stored: int, capacity: int) -> bool:
+    """Triangles with a positive diagonal, nothing beyond them, on points that exist."""
+    outputs = len(factor.size)
+    for r, n in enumerate(factor.size.tolist()):
+        if not 0 <= n <= min(stored, capacity):
+            return False
+        rows, place = factor.rows[r::outputs], factor.place[r, :n]
+        empty = not rows[n:].any() and not np.triu(rows, 1).any() and not factor.roots[r, n:].any()
+        if not (empty and (np.diagonal(rows)[:n] > 0).all() and ((place >= 0) & (place < stored)).all()):
+            return False
+    return True
+
+
+def _sound_leverage(leverage: Leverage, size: int) -> bool:
+    """KORS's factor is of the whole dictionary."""
+    factor = leverage.factor
+    return _sound_factor(factor, size, factor.place.shape[1]) and factor.size.tolist() == [size]
+
+
+def _dictionary_complete(learner: Kors, size: int) -> bool:
+    return _sound_leverage(learner.leverage, size)
+
+
+def _terms_agree(learner: KONS, size: int) -> bool:
+    """A has a term for every point of the sample, which is all of them without one."""
+    A, kept = learner.A, learner.leverage.factor
+    if not _sound_factor(A, size, len(learner.f.born)):
+        return False
+    if learner.leverage.floor >= 1:
+        return not kept.size.any() and not kept.rows.any()
+    return _sound_factor(kept, size, len(learner.f.born)) and bool((kept.size == A.size).all())
+
+
+def _sound_newton(newton: Newton, n: int) -> bool:
+    """A positive diagonal and strict triangles, on the features in use."""
+    outputs = len(newton.weights)
+    empty = (
+        not newton.weights[:, n:].any() and not newton.diagonal[:, n:].any() and not newton.columns[n * outputs :].any()
+    )
+    strict = all(not np.triu(newton.columns[r::outputs]).any() for r in range(outputs))
+    return bool(empty and strict and (newton.diagonal[:, :n] > 0).all())
+
+
+def _embedding_agrees(learner: ProsNKons, size: int) -> bool:
+    span, (changes, changed) = learner.span, learner.count.tolist()
+    sound = _sound_leverage(learner.leverage, size) and _sound_factor(span, size, len(learner.f.born))
+    counted = changed in (0, 1) and int(span.size[0]) <= changes <= size
+    return sound and counted and _sound_newton(learner.newton, int(span.size[0]))
+
+
 RULES: dict[type, Callable[[Any, int], bool]] = {
     BPANearest: _neighbours_exist,
     BudgetPerceptron: _labels_exist,
     BSGDMerging: _squares_finite,
+    DualSGD: _halves_agree,
     Featured: _all_features_used,
     Forgetron: _slack_left,
+    KONS: _terms_agree,
+    Kors: _dictionary_complete,
     NOGD: _stage_agrees,
+    ProsNKons: _embedding_agrees,
+    SkeGD: _sketches_agree,
 }

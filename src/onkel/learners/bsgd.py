@@ -13,7 +13,7 @@ import numpy as np
 
 from .._jit import jit
 from .._simd import first_least
-from ..expansion import ROUNDS, SIZE, Expansion, between, discard, insert, spread, weights_of
+from ..expansion import ROUNDS, SIZE, Expansion, between, discard, insert, spread, touch, weights_of
 from ..kernels import Kernel, itself
 from ..losses import Loss, slope
 from ..outputs import Task, aim
@@ -207,6 +207,7 @@ def combine(f, p, q, h, k):
         total += z * z
     for word in range(f.used.shape[1]):
         f.used[p, word] |= f.used[q, word]
+    touch(f, p)
     f.norms[p], f.born[p] = total, -1  # no example of the stream any more
     for c in range(f.coef.shape[0]):
         f.coef[c, p] = f.coef[c, p] * k ** ((1.0 - h) ** 2) + f.coef[c, q] * k ** (h * h)

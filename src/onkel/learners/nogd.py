@@ -28,7 +28,7 @@ class NOGD(NamedTuple):
 
 @look.register(NOGD)
 def _(self, rows, t, start, stop, scores):
-    present(self.map, self.f, rows, t, start, stop)
+    present(self.map, self.map, self.f, rows, t, start, stop)
     predict(self.f, scores, t)
 
 

@@ -1,0 +1,46 @@
+"""`onkel inspect`."""
+
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import click
+
+from ..io import read_model
+from ..state import arrays
+
+
+@click.command()
+@click.argument("model", type=click.Path())
+@click.option("--json", "as_json", is_flag=True, help="Everything but the arrays, as one JSON object.")
+def inspect(model: str, as_json: bool) -> None:
+    """Show what is in MODEL, a file of `onkel learn` or onkel.save. It is checked as a whole first."""
+    learner, document = read_model(model)
+    held = {name: [array.dtype.name, list(array.shape)] for name, array in arrays(learner._learner).items()}
+    if as_json:
+        click.echo(json.dumps({"file": model, "bytes": os.path.getsize(model), **document, "arrays": held}))
+        return
+    for name, text in _lines(learner, document, os.path.getsize(model)):
+        click.echo(f"{name:<11} {text}")
+    click.echo("arrays")
+    for name, (dtype, shape) in held.items():
+        click.echo(f"  {name:<16} {dtype:<8} {' x '.join(map(str, shape))}")
+
+
+def _lines(learner: Any, document: dict[str, Any], size: int) -> Iterator[tuple[str, str]]:
+    yield "estimator", f"{document['class']}, {document['dtype']}"
+    yield "file", f"{size:,} bytes, format {document['format']}, written by onkel {document['onkel']}"
+    if document["classes"]:
+        yield "classes", ", ".join(map(str, document["classes"]["values"]))
+    yield "seen", f"{document['n_seen']:,} rows, {document['n_features']:,} features"
+    if hasattr(learner, "n_support_"):
+        yield "support", f"{learner.n_support_:,} vectors"
+    notes = document["notes"] or {}
+    if "position" in notes:
+        place = {name: value for name, value in notes["position"].items() if name in ("rows", "line", "byte")}
+        yield "source", "goes on behind " + ", ".join(f"{name} {value:,}" for name, value in place.items())
+    default = type(learner)().get_params()
+    for name, value in learner.get_params().items():
+        yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}" + " *" * (value != default[name])
+    yield "", "(* not the default)"

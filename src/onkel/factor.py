@@ -1,0 +1,101 @@
+"""The Gram matrix of some stored points, weighted and with a ridge: M = S K S + ridge I, S = diag(roots).
+
+What is kept is F, the inverse of its Cholesky factor: F M F' = I. A point more is a row more, in O(n^2), and no other
+entry changes. With u = F S k(points, x), k(x, x) - |u|^2 is what the points leave of x; with roots of 1 and no ridge, u
+is an embedding of the kernel's space: its inner products are those of the projections on the points.
+
+Always float64. Several outputs may have factors of their own: row i of output r is row i * outputs + r of `rows`, so
+that an array grows at its end.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import jit
+from ._panels import slots
+from ._simd import BLOCK, add_times, aligned, dot
+
+
+class Work(NamedTuple):
+    b: np.ndarray  # (slots,) S k
+    u: np.ndarray  # (slots,) F b
+    m: np.ndarray  # (1, slots) F'u
+
+
+class Factor(NamedTuple):
+    rows: np.ndarray  # (capacity * outputs, slots) lower triangular
+    roots: np.ndarray  # (outputs, slots)
+    place: np.ndarray  # (outputs, capacity) slots of the points
+    size: np.ndarray  # (outputs,)
+    ridge: float
+    scratch: Work
+
+
+def factor(capacity, outputs, ridge):
+    """Factors without points."""
+    n = slots(capacity, float)
+    return Factor(
+        aligned((capacity * outputs, n), float),
+        aligned((outputs, n), float),
+        np.zeros((outputs, capacity), np.int64),
+        np.zeros(outputs, np.int64),
+        float(ridge),
+        Work(aligned(n, float), aligned(n, float), aligned((1, n), float)),
+    )
+
+
+def matrix_of(factor, r=0):
+    """F of output r, (size, size)."""
+    n = factor.size[r]
+    return factor.rows[r :: len(factor.size)][:n, :n].copy()
+
+
+@jit(inside=True)
+def weigh(factor, r, k):
+    """b = S k, from the kernel row of all stored points; clears what `dot` reads beyond, here and in u."""
+    b, u, _ = factor.scratch
+    n = factor.size[r]
+    for i in range(n):
+        b[i] = factor.roots[r, i] * k[factor.place[r, i]]
+    for i in range(n, -(-n // BLOCK) * BLOCK):
+        b[i] = u[i] = 0.0
+
+
+@jit(inside=True)
+def leave(factor, r, kxx, least):
+    """kxx - |u|^2, at least 0, for u = F b; gives up, with part of u, once it has fallen to `least`."""
+    rows, outputs = factor.rows, factor.size.shape[0]
+    b, u, _ = factor.scratch
+    rest = kxx
+    for i in range(factor.size[r]):
+        if rest <= least:
+            break
+        u[i] = dot(rows, i * outputs + r, b, i + 1)
+        rest -= u[i] * u[i]
+    return max(rest, 0.0)
+
+
+@jit(inside=True)
+def back(factor, r):
+    """m = F'u."""
+    rows, outputs = factor.rows, factor.size.shape[0]
+    _, u, m = factor.scratch
+    flat, stride = rows.reshape(rows.size), rows.shape[1]
+    for i in range(factor.size[r]):
+        m[0, i] = 0.0
+    for i in range(factor.size[r]):
+        add_times(m, 0, flat, (i * outputs + r) * stride, i + 1, u[i])
+
+
+@jit(inside=True)
+def append(factor, r, slot, root, rest):
+    """Add the point whose u and m are in the scratch, stored in `slot`; rest = kxx - |u|^2."""
+    n, m = factor.size[r], factor.scratch.m
+    row = n * factor.size.shape[0] + r
+    pivot = np.sqrt(root * root * rest + factor.ridge)
+    for i in range(n):
+        factor.rows[row, i] = -root * m[0, i] / pivot
+    factor.rows[row, n] = 1.0 / pivot
+    factor.roots[r, n], factor.place[r, n] = root, slot
+    factor.size[r] = n + 1

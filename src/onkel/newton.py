@@ -1,0 +1,135 @@
+"""Online Newton steps: A = alpha I + sum of c z z' over the rounds, w <- w - A^-1 g, predictions in [-clip, clip].
+
+A^-1 = U D U' with a unit triangular U and a diagonal D, which a round changes in one pass (Bierman, Automatica 13,
+1977). Unlike an inverse that is corrected by rank-one terms, it cannot lose its symmetry or a positive eigenvalue, and
+rounding errors do not build up: it never has to be computed afresh.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from ._jit import jit
+from ._panels import slots
+from ._simd import BLOCK, add_times, aligned, dot, exchange
+from .losses import bend, slope
+from .outputs import aim_alone
+
+CONSTANT, HESSIAN = range(2)
+LEAST = 1e-14  # z'A^-1 z below it is none: such an example has no direction to move in
+
+
+class Curve(NamedTuple):
+    """What the loss adds to A along g g': half its curvature; or along z z': its second derivative."""
+
+    kind: int
+    sigma: float
+
+
+class Work(NamedTuple):
+    q: np.ndarray  # (slots,) A^-1 z
+
+
+class Newton(NamedTuple):
+    """Weights on features z and the inverse of A, for every output; always float64."""
+
+    weights: np.ndarray  # (outputs, slots)
+    columns: np.ndarray  # (capacity * outputs, slots) column j of U, of output r, without its 1: row j * outputs + r
+    diagonal: np.ndarray  # (outputs, slots) of D
+    alpha: float
+    clip: float
+    scratch: Work
+
+
+class Turn(NamedTuple):
+    """What an output's example asks for."""
+
+    excess: float  # how far the score is outside [-clip, clip]
+    push: float  # d loss / d score, times the example's weight
+    sharp: float  # c
+
+
+def newton(capacity, outputs, alpha, clip):
+    """Weights of 0 and no features."""
+    n = slots(capacity, float)
+    return Newton(
+        aligned((outputs, n), float),
+        aligned((capacity * outputs, n), float),
+        aligned((outputs, n), float),
+        float(alpha),
+        float(clip),
+        Work(aligned(n, float)),
+    )
+
+
+def inverse_of(newton, n, r=0):
+    """A^-1 of output r on n features."""
+    U = np.eye(n) + newton.columns[r :: len(newton.weights)][:n, :n].T
+    return (U * newton.diagonal[r, :n]) @ U.T
+
+
+@jit(inside=True)
+def bounded(score, clip):
+    return min(max(score, -clip), clip)
+
+
+@jit(inside=True)
+def judge(task, loss, curve, score, clip, y, r, weight):
+    """What output r asks for, given its score before the bound; a weight multiplies the loss."""
+    f = bounded(score, clip)
+    gap, way = aim_alone(task, f, y, r)
+    push = -way * slope(loss, gap)
+    sharp = bend(loss, gap) if curve.kind == HESSIAN else 0.5 * curve.sigma * push * push
+    return Turn(score - f, weight * push, weight * sharp)
+
+
+@jit(inside=True)
+def length(turn, size):
+    """The step along A^-1 z of a round, size = z'A^-1 z before it: into the bounds, then down the gradient."""
+    step = turn.push / (1.0 + turn.sharp * size)
+    return step + turn.excess / size if size > LEAST else step
+
+
+@jit(inside=True)
+def solve(newton, r, z, n, sharp):
+    """Leave A^-1 z in the scratch and return z'A^-1 z, both from before A gains sharp z z'."""
+    columns, diagonal, outputs = newton.columns, newton.diagonal, newton.weights.shape[0]
+    q = newton.scratch.q
+    for j in range(-(-n // BLOCK) * BLOCK):
+        q[j] = 0.0
+    size, before = 0.0, 1.0
+    for j in range(n):
+        row = j * outputs + r
+        f = z[j] + dot(columns, row, z, j)
+        g = diagonal[r, j] * f
+        size += f * g
+        after = 1.0 + sharp * size
+        exchange(columns, row, q, j, -sharp * f / before, g)
+        diagonal[r, j] *= before / after
+        q[j] = g
+        before = after
+    return size
+
+
+@jit(inside=True)
+def move(newton, r, n, step):
+    """w <- w - step A^-1 z."""
+    add_times(newton.weights, r, newton.scratch.q, 0, n, -step)
+
+
+@jit(inside=True)
+def enlarge(newton, n):
+    """A feature more, number n, of which nothing is known: A gains a row of alpha on its diagonal."""
+    for r in range(newton.weights.shape[0]):
+        newton.diagonal[r, n] = 1.0 / newton.alpha
+
+
+@jit(inside=True)
+def restart(newton, n):
+    """Back to w = 0 and A = alpha I on n features."""
+    for r in range(newton.weights.shape[0]):
+        for j in range(n):
+            newton.weights[r, j] = 0.0
+            newton.diagonal[r, j] = 1.0 / newton.alpha
+            for i in range(j):
+                newton.columns[j * newton.weights.shape[0] + r, i] = 0.0
