@@ -271,7 +271,7 @@ def _double(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     z, out = (b.gep(pointer(context, b, sig, args, i), [args[i + 1]]) for i in (0, 5))
     gap, scalar = args[3], context.cast(b, args[4], sig.args[4], sig.args[0].dtype)
-    once, twice = (v.spread(b.fdiv(ir.Constant(v.scalar, k), scalar)) for k in (1.0, 2.0))
+    once, twice = v.spread(scalar), v.spread(b.fadd(scalar, scalar))
     with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
         sine, cosine = v.load(z, i), v.load(z, b.add(gap, i))
@@ -282,14 +282,14 @@ def _double(context, b, sig, args):
 
 
 @vector(_double)
-def double_angles(z, start, n, gap, amplitude, out, at):
-    """out[at:] = amplitude * sin 2x and out[at + gap:] = amplitude * cos 2x, from those of x (see `sincos_of`).
+def double_angles(z, start, n, gap, root, out, at):
+    """out[at:] = sin 2x / root and out[at + gap:] = cos 2x / root, from those of x (see `sincos_of`).
 
     An error of sin x or cos x doubles; zeros stay zeros.
     """
     sine, cosine = z[start : start + n].copy(), z[start + gap : start + gap + n].copy()
-    out[at : at + n] = 2 / amplitude * sine * cosine
-    out[at + gap : at + gap + n] = 1 / amplitude * ((cosine + sine) * (cosine - sine))
+    out[at : at + n] = 2 * root * sine * cosine
+    out[at + gap : at + gap + n] = root * ((cosine + sine) * (cosine - sine))
 
 
 def _sincos(context, b, dtype, z, n, gap, factor):

@@ -95,7 +95,7 @@ def _(map, rows, first, last, z, stride):
     for c in range(last - first):
         waves(z, c * stride, stride // 2, n)
         for _ in range(doublings):
-            double_angles(z, c * stride, n, stride // 2, 1.0 / np.sqrt(n), z, c * stride)
+            double_angles(z, c * stride, n, stride // 2, np.sqrt(n), z, c * stride)
 
 
 @jit
@@ -167,12 +167,17 @@ def structured_shape(n, d, tile):
 
 def fourier_slots(n):
     """Slots that the features of n frequencies take up, whatever the panels."""
-    return 2 * padded(n)
+    return 2 * whole(n)
 
 
 def fourier_columns(n):
     """The slots of the features: n sines, n cosines."""
-    return np.concatenate([np.arange(n), padded(n) + np.arange(n)])
+    return np.concatenate([np.arange(n), whole(n) + np.arange(n)])
+
+
+def whole(n):
+    """Slots of n sines: whole machine vectors, and for sines and cosines together what `dot` reads at once."""
+    return -(-n // (BLOCK // 2)) * (BLOCK // 2)
 
 
 def tile_for(kind, d, growing):
@@ -332,6 +337,7 @@ class Fans(NamedTuple):
     weights: np.ndarray  # (families * panels, d, width) the frequencies of every family's first kernel
     table: FansTable
     n: int
+    root: float  # of n
     size: int  # of the projections of an example on one family's frequencies, with what is written behind them
     scratch: FansWork
 
@@ -356,7 +362,14 @@ def fans(kernels, n, d, dtype, key):
     weights = aligned(panels.shape, dtype)
     weights[...] = panels
     size = padded(n) + BLOCK
-    return Fans(weights, table, n, size, FansWork(aligned(CHUNK * len(first) * size, dtype), np.zeros(1, np.int64)))
+    return Fans(
+        weights,
+        table,
+        n,
+        float(np.sqrt(n)),
+        size,
+        FansWork(aligned(CHUNK * len(first) * size, dtype), np.zeros(1, np.int64)),
+    )
 
 
 def _ladders(kernels):
@@ -400,7 +413,7 @@ def _octaves(kernel, other):
 @jit
 def project_on(map, rows, t, start, stop):
     """Leave in the scratch the projections of row t, worked out for a chunk of the rows start..stop-1 at a time."""
-    weights, _, n, size, scratch = map
+    weights, _, n, _, size, scratch = map
     width, place = weights.shape[2], (t - start) % CHUNK
     panels = (n + width - 1) // width
     families = weights.shape[0] // panels
@@ -420,15 +433,15 @@ def project_on(map, rows, t, start, stop):
 @jit(inline=True)
 def fan_out(map, j, z, stride):
     """Of the kernels in the ladders' order the j-th, after those before it; z[i] = its features, i its number."""
-    _, (family, scale, source, times, order), n, size, scratch = map
-    half, amplitude, i = stride // 2, 1.0 / np.sqrt(n), order[j]
+    _, (family, scale, source, times, order), n, root, size, scratch = map
+    half, i = stride // 2, order[j]
     if source[i] < 0:
         scaled(scratch.angles, scratch.at[0] + family[i] * size, n, scale[i], z[i])
         waves(z[i], 0, half, n)
     else:
-        double_angles(z[source[i]], 0, n, half, amplitude, z[i], 0)
+        double_angles(z[source[i]], 0, n, half, root, z[i], 0)
     for _ in range(times[i] - 1):
-        double_angles(z[i], 0, n, half, amplitude, z[i], 0)
+        double_angles(z[i], 0, n, half, root, z[i], 0)
     return i
 
 

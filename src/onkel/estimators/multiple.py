@@ -194,7 +194,7 @@ class _MultiKernel(_Several):
             update=update,
             combination=DRAWN if self.combination == "stochastic" else ALL,
             output=OUTPUTS.index(getattr(self, "output", "scores")),
-            decay=float(np.log(self.discount)),
+            decay=-float(np.log(self.discount)),
             smoothing=float(self.smoothing),
             rate=float(self.rate),
             ceiling=float(self.ceiling),
@@ -340,7 +340,7 @@ class _MultiKernel(_Several):
     def weights_(self) -> np.ndarray:
         """Weights of the kernels' learners, which sum to 1."""
         self._fitted()
-        return _softmax(self._learner.hedge.log)
+        return _softmax(-self._learner.hedge.cost)
 
     @property
     def mistakes_(self) -> np.ndarray:

@@ -613,7 +613,8 @@ def _check_several(learner: MultiKernel, most: int) -> None:
     hedge, (seen, pause) = learner.hedge, learner.f.count[SEEN:].tolist()
     marks = hedge.marks.tolist()
     _need(
-        ((hedge.mistakes >= 0) & (hedge.mistakes <= seen)).all() and (hedge.log <= 0).all(), "its weights are not valid"
+        ((hedge.mistakes >= 0) & (hedge.mistakes <= seen)).all() and (hedge.cost >= 0).all(),
+        "its weights are not valid",
     )
     _need(0 <= marks[0] <= CHECKPOINTS and marks[1] >= 1 and 0 <= marks[2] <= seen, "its checkpoints are not valid")
     if not isinstance(learner.base, Pool):
@@ -655,7 +656,7 @@ def _check_pool(base: Pool, places: np.ndarray, most: int, pause: int) -> None:
 
 def _check_parts(model: Any) -> None:
     """The learners of single kernels, as if each were alone."""
-    for i in range(len(model._learner.hedge.log) if isinstance(model._learner, MultiKernel) else 0):
+    for i in range(len(model._learner.hedge.cost) if isinstance(model._learner, MultiKernel) else 0):
         _check_state(model._alone(i), model._single(i)._most())
 
 

@@ -48,7 +48,7 @@ MARKS, STRIDE, LAST = range(3)
 
 
 class Work(NamedTuple):
-    theta: np.ndarray  # (m padded,) the weights, on the simplex
+    odds: np.ndarray  # (m padded,) the weights, as parts of the largest
     chance: np.ndarray  # (m,) probability of taking part
     drawn: np.ndarray  # (m,) 1 if it does
     loss: np.ndarray  # (m,) what the weights learn from
@@ -63,11 +63,11 @@ class Hedge(NamedTuple):
     update: int
     combination: int  # ALL or DRAWN
     output: int
-    decay: float  # logarithm of the factor of a weight after a mistake
+    decay: float  # minus the logarithm of the factor of a weight after a mistake
     smoothing: float  # least probability of taking part
     rate: float  # LOSS: a weight shrinks by exp(-rate loss / ceiling)
     ceiling: float  # larger losses count as this
-    log: np.ndarray  # (m,) logarithms of the weights, up to a common constant
+    cost: np.ndarray  # (m,) minus the logarithms of the weights, up to a common constant
     mistakes: np.ndarray  # (m,) of every kernel's learner
     key: np.ndarray  # (1,) of the random numbers
     path: np.ndarray  # (CHECKPOINTS, m) the weights after some rounds,
@@ -104,7 +104,7 @@ def hedge(m, outputs, dtype, key, **numbers):
     """Equal weights for m kernels."""
     return Hedge(
         **numbers,
-        log=np.zeros(m),
+        cost=np.zeros(m),
         mistakes=np.zeros(m, np.int64),
         key=np.array([key], np.uint64),
         path=np.zeros((CHECKPOINTS, m)),
@@ -304,25 +304,24 @@ def hear_all(part, base, table, rows, t, told):
 
 @jit(inline=True)
 def weigh(hedge):
-    """theta = the weights; chance = (1 - smoothing) theta / max theta + smoothing, 1 for the best."""
-    theta, chance, log, delta = hedge.scratch.theta, hedge.scratch.chance, hedge.log, hedge.smoothing
-    m, top, total = log.shape[0], log[0], 0.0
+    """odds = the weights, 1 for the best; chance = (1 - smoothing) odds + smoothing."""
+    odds, chance, cost, delta = hedge.scratch.odds, hedge.scratch.chance, hedge.cost, hedge.smoothing
+    m = cost.shape[0]
+    least = cost[0]
     for i in range(m):
-        top = max(top, log[i])
+        least = min(least, cost[i])
     for i in range(m):
-        theta[i] = top - log[i]
-    exp_of(theta, m, -1.0)
-    for i in range(m):
-        chance[i] = theta[i] + delta * (1.0 - theta[i])
-        total += theta[i]
-    for i in range(m):
-        theta[i] /= total
+        odds[i] = cost[i] - least
+    exp_of(odds, m, -1.0)
+    if hedge.update != ALL or hedge.combination != ALL:
+        for i in range(m):
+            chance[i] = odds[i] + delta * (1.0 - odds[i])
 
 
 @jit
 def draw(hedge, rounds):
     """Who takes part in a round: numbers that depend on the round alone."""
-    m = hedge.log.shape[0]
+    m = hedge.cost.shape[0]
     for i in range(m):
         u = uniform_at(hedge.key[0], rounds * m + i)
         hedge.scratch.drawn[i] = 1.0 if u < hedge.scratch.chance[i] else 0.0
@@ -338,7 +337,7 @@ def combine(hedge, task, scores, t, drawn):
     for i in range(told.shape[0]):
         if drawn and hedge.scratch.drawn[i] == 0.0:
             continue
-        weight = hedge.scratch.theta[i]
+        weight = hedge.scratch.odds[i]
         total += weight
         if hedge.output == SCORES:
             for r in range(said.shape[0]):
@@ -348,7 +347,7 @@ def combine(hedge, task, scores, t, drawn):
         else:
             said[winner(told, i)] += weight
     for r in range(said.shape[0]):
-        said[r] = said[r] / total if drawn else said[r]
+        said[r] /= total
         scores[t, r] = said[r]
 
 
@@ -443,9 +442,9 @@ def judge(hedge, task, loss, y, move):
 def punish(hedge, i):
     """theta_i <- theta_i discount^mistake, or theta_i exp(-rate loss / ceiling)."""
     if hedge.weighting == HEDGE:
-        hedge.log[i] += hedge.decay * hedge.scratch.loss[i]
+        hedge.cost[i] += hedge.decay * hedge.scratch.loss[i]
     elif hedge.weighting == LOSS:
-        hedge.log[i] -= hedge.rate * hedge.scratch.loss[i]
+        hedge.cost[i] += hedge.rate * hedge.scratch.loss[i]
 
 
 @jit
@@ -462,7 +461,10 @@ def note(hedge, seen):
         if seen < marks[LAST] + marks[STRIDE]:
             return
     weigh(hedge)
+    odds, total = hedge.scratch.odds, 0.0
     for i in range(path.shape[1]):
-        path[marks[MARKS], i] = hedge.scratch.theta[i]
+        total += odds[i]
+    for i in range(path.shape[1]):
+        path[marks[MARKS], i] = odds[i] / total
     when[marks[MARKS]] = marks[LAST] = seen
     marks[MARKS] += 1
