@@ -176,7 +176,7 @@ HEADERS = {
     listed(shape=[float("nan")]): "shapes are not valid",
     listed(shape=[True]): "shapes are not valid",
     listed(shape=[2**63]): "shapes are not valid",
-    listed(shape=[0, 0, 0, 0]): "shapes are not valid",
+    listed(shape=[0, 0, 0, 0, 0]): "shapes are not valid",
     listed(shape=0): "shapes are not valid",
     "[" * DEEP: "not valid JSON",
     '{"a":' * DEEP: "not valid JSON",

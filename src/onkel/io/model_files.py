@@ -70,6 +70,7 @@ ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     for module in (exact, budget, features, sketching, second_order, multiple)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
+    if issubclass(value, OnlineEstimator)
 }
 MAPS: dict[str, type[FeatureTransformer]] = {name: getattr(transformers, name) for name in transformers.__all__}
 WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with a width
@@ -257,7 +258,8 @@ def _plain(value: Any, name: str) -> Any:
 def _value(value: Any, kinds: tuple[type, ...]) -> Any:
     """What `_plain` was given; of several values a list."""
     if isinstance(value, list):
-        _need(all(isinstance(x, dict) for x in value), "a parameter is no list of kernels")
+        kernels = len(value) > 0 and all(isinstance(x, dict) and x.keys() == {"kernel", "numbers"} for x in value)
+        _need(kernels, "a parameter is no number, nor a list of kernels")
         return [_value(x, kinds) for x in value]
     if isinstance(value, dict) and value.keys() == {"kernel", "numbers"}:
         return _kernel(value["kernel"], value["numbers"], kinds)
