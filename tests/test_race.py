@@ -170,7 +170,7 @@ def test_the_table_says_what_the_report_says():
     text = pages.page([heat])
     for row in heat.report.cells:
         assert all(f">{cell}</t" in text for _, cell in row)
-    assert f'class="best"><th scope="row">{pages._key(heat.report.learners.index(heat.best))}{heat.best}<' in text
+    assert f'class="best"><th scope="row">{pages.key(heat.report.learners.index(heat.best))}{heat.best}<' in text
 
 
 # ------------------------------------------------------------------ charts

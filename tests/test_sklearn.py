@@ -207,9 +207,10 @@ LEARN = """
 import time
 import numpy as np, onkel
 X = np.random.default_rng(0).normal(size=(50, 4))
-start = time.perf_counter()
-onkel.KernelPerceptronClassifier().partial_fit(X, np.sign(X[:, 0]), classes=[-1, 1])
-print(time.perf_counter() - start)
+model = onkel.KernelPerceptronClassifier()
+start = time.process_time()
+model.partial_fit(X, np.sign(X[:, 0]), classes=[-1, 1])
+print(time.process_time() - start)
 """
 
 

@@ -512,6 +512,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         index = np.searchsorted(self.classes_, y)
         seen = self.classes_.take(index, mode="clip") == y
         if not np.all(seen):
+            check_classification_targets(y)
             raise ValueError(
                 f"y has labels that are not among the classes {self.classes_!r}: {np.unique(y[~seen])[:5]!r}. "
                 "The first call of partial_fit or learn must name all that may come: classes=[...]."

@@ -70,7 +70,7 @@ ESTIMATORS: dict[str, type[OnlineEstimator]] = {
     for module in (exact, budget, features, sketching, second_order, multiple)
     for name, value in vars(module).items()
     if isinstance(value, type) and value.__module__ == module.__name__ and not name.startswith("_")
-    if issubclass(value, OnlineEstimator)
+    if issubclass(value, OnlineEstimator) and hasattr(value, "partial_fit")
 }
 MAPS: dict[str, type[FeatureTransformer]] = {name: getattr(transformers, name) for name in transformers.__all__}
 WIDE = {getattr(own_kernels, name.upper()) for name in SPECTRA}  # kernels with a width
