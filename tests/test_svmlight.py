@@ -13,7 +13,7 @@ import time
 import numpy as np
 import pytest
 import svmlight_twin
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from sklearn.datasets import dump_svmlight_file, load_svmlight_file
 from thesis import DATA as JMLR16
@@ -64,6 +64,9 @@ texts = st.lists(lines, max_size=12).map(lambda some: "\n".join(some).encode())
 SOUND = b"+1 1:0.5 3:2 # first\n-1 2:1e-3 9:4\r\n\n1 qid:7 4:0.1234567890123456789\n-1\n+1 3:1"
 
 
+MARKS = (b"\xef\xbb\xbf", b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd")  # not the beginning of rows
+
+
 @st.composite
 def broken(draw):
     """A sound file with some bytes changed, taken away or put in."""
@@ -85,8 +88,16 @@ def broken(draw):
     limits=st.sampled_from([(2**24, 2**24), (12, 2**24), (2**31 - 1, 30)]),
     block=st.sampled_from([1, 7, 64, 2**18]),
 )
+@example(
+    data=b"1 2:0.1234567890123456789 3:1e23 00017:1\n1",
+    labels="number",
+    zero_based=False,
+    batch_rows=1,
+    limits=(2**31 - 1, 30),
+    block=1,
+)  # the end of a long line comes alone
 def test_agrees_with_twin(data, labels, zero_based, batch_rows, limits, block):
-    if data.startswith(b"\xef\xbb\xbf"):
+    if data.startswith(MARKS):
         data = b" " + data
     most, longest = limits
     expected = svmlight_twin.read(data, base=int(not zero_based), most=most, longest=longest, text=labels == "text")

@@ -244,7 +244,7 @@ class Svmlight(Stream):
             if not got:
                 self._ended = True
                 return False
-            if self._have > self._longest and not self._cutting:
+            if self._have - int(state[POS]) > self._longest and not self._cutting:
                 self._fault(self._error(scanner.TOO_LONG, 0, int(state[LINE])))
                 if not self.skip:
                     return False
