@@ -7,7 +7,6 @@ import signal
 import sqlite3
 import subprocess
 import sys
-import time
 
 import joblib
 import numpy as np
@@ -161,20 +160,22 @@ def test_progress(sets, results):
 
 
 KILLED = """
-import sys
+import os, signal, sys
 from onkel.evaluation.reproduction import Request, Results, run_table, table
+steps_left = int(sys.argv[2])
+def step(*_):
+    global steps_left
+    steps_left -= 1
+    if steps_left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
 with Results(sys.argv[1]) as results:
-    run_table(table("thesis-4.4"), Request(datasets=("a9a",), algorithms=("RBP", "OGD"), repeats=40, jobs=2), results)
-print("done")
+    run_table(table("thesis-4.4"), Request(datasets=("a9a",), algorithms=("RBP", "OGD"), repeats=40, jobs=2), results, step)
 """
 
 
 def finished(path):
-    if not path.exists():
-        return 0
-    with sqlite3.connect(path, timeout=30) as base:
-        tables = base.execute("SELECT COUNT(*) FROM sqlite_master WHERE name = 'runs'").fetchone()[0]
-        return base.execute("SELECT COUNT(*) FROM runs").fetchone()[0] if tables else 0
+    with sqlite3.connect(path) as base:
+        return dict(base.execute("SELECT key, finished || outcome FROM runs").fetchall())
 
 
 @pytest.mark.slow
@@ -183,20 +184,14 @@ def test_killed_runs_go_on(sets, tmp_path):
     cut, whole = tmp_path / "cut.sqlite", tmp_path / "whole.sqlite"
     command = [sys.executable, "-c", KILLED]
     table = settings.table("thesis-4.4")
-    for wanted in (3, 20):
-        process = subprocess.Popen([*command, str(cut)], env=os.environ, stdout=subprocess.DEVNULL)
-        while finished(cut) < wanted and process.poll() is None:
-            time.sleep(0.002)
-        process.send_signal(signal.SIGKILL)
-        assert process.wait() == -signal.SIGKILL, "it was over before it was killed"
-    kept = finished(cut)
-    assert 20 <= kept < 85
-    with sqlite3.connect(cut) as base:
-        before = dict(base.execute("SELECT key, finished || outcome FROM runs").fetchall())
+    for steps in (3, 20):
+        process = subprocess.run([*command, str(cut), str(steps)], check=False)
+        assert process.returncode == -signal.SIGKILL, "it was over before it was killed"
+    before = finished(cut)
+    assert 20 <= len(before) < 85
     for path in (cut, whole):
-        subprocess.run([*command, str(path)], env=os.environ, check=True, stdout=subprocess.DEVNULL)
-    with sqlite3.connect(cut) as base:
-        after = dict(base.execute("SELECT key, finished || outcome FROM runs").fetchall())
+        subprocess.run([*command, str(path), "0"], check=True)
+    after = finished(cut)
     assert {key: after[key] for key in before} == before
     request = Request(datasets=("a9a",), algorithms=("RBP", "OGD"), repeats=40)
     figures = []
