@@ -221,7 +221,7 @@ def coefficient(f, r, i):
     return f.lazy[SCALE] * f.coef[r, i]
 
 
-@jit
+@jit(inline=True)
 def weights_of(f, out):
     """out[i] = sum over the outputs of the squared coefficients of point i."""
     for i in range(f.count[SIZE]):
@@ -231,7 +231,7 @@ def weights_of(f, out):
             out[i] += coefficient(f, r, i) ** 2
 
 
-@jit
+@jit(inline=True)
 def shrink(f, factor):
     """f <- factor * f, in O(1), for factor > 0."""
     f.lazy[SCALE] *= factor

@@ -47,7 +47,7 @@ def _(self, rows, t, y, weight, scores):
             insert(f, f.count[SIZE], kernel, rows, t, eta * push * weight)
 
 
-@jit
+@jit(inline=True)
 def thin_out(self):
     """Draw the point to replace and divide every other coefficient by its probability of staying."""
     f, p, n = self.f, self.f.scratch.other, self.f.count[SIZE]
@@ -87,7 +87,7 @@ def chances(f, p, n):
         p[i] /= positive
 
 
-@jit
+@jit(inline=True)
 def clip(self):
     """No coefficient larger than eta cap."""
     f = self.f

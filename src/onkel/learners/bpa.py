@@ -89,21 +89,21 @@ def _(self, rows, t, y, weight, scores):
                 project_out(f, gram, cheapest_of_all(f, gram, n))
 
 
-@jit
+@jit(inline=True)
 def pace_of(self, gap, kxx, weight):
     """PA-I's step; 0 when there is nothing to learn."""
     loss, norm = gap - self.task.epsilon, reach(self.task) * kxx
     return min(self.C, loss / norm) * weight if loss > 0.0 and norm > 0.0 else 0.0
 
 
-@jit
+@jit(inline=True)
 def take_over(f, r, share, tau):
     """Let the direction of the new example be tau move + share a_r."""
     for c in range(f.coef.shape[0]):
         f.scratch.move[c] = tau * f.scratch.move[c] + share * coefficient(f, c, r)
 
 
-@jit
+@jit(inline=True)
 def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
     k, loss, n = f.scratch.k, f.scratch.other, f.count[SIZE]
