@@ -2,7 +2,6 @@
 
 import csv
 import json
-import os
 import signal
 import sqlite3
 import subprocess
@@ -168,8 +167,9 @@ def step(*_):
     steps_left -= 1
     if steps_left == 0:
         os.kill(os.getpid(), signal.SIGKILL)
+request = Request(datasets=("a9a",), algorithms=("RBP", "OGD"), repeats=40, jobs=2)
 with Results(sys.argv[1]) as results:
-    run_table(table("thesis-4.4"), Request(datasets=("a9a",), algorithms=("RBP", "OGD"), repeats=40, jobs=2), results, step)
+    run_table(table("thesis-4.4"), request, results, step)
 """
 
 
