@@ -61,6 +61,42 @@ def exp_of(k, n, scale):
     k[:n] = np.exp(scale * k[:n])
 
 
+def _exps_at(context, b, dtype, bases, stride, which, rates, place, capacity, count, columns, m, k, slots):
+    v = Vectors(context, b, dtype)
+    with cgutils.for_range(b, m) as kernel:
+        i = kernel.index
+        base, n = b.load(b.gep(which, [i])), b.load(b.gep(count, [b.mul(i, columns)]))
+        with b.if_then(b.icmp_signed(">=", base, integer(0))):
+            rate = b.fneg(b.load(b.gep(rates, [i])))
+            scale = v.spread(rate if v.double else b.fptrunc(rate, v.scalar))
+            values, places = b.gep(bases, [b.mul(base, stride)]), b.gep(place, [b.mul(i, capacity)])
+            out, last = b.gep(k, [b.mul(i, slots)]), b.sub(n, integer(1))
+            with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
+                j, x = b.mul(loop.index, integer(v.lanes)), ir.Constant(v.type, ir.Undefined)
+                for lane in range(v.lanes):
+                    at = b.add(j, integer(lane))
+                    at = b.load(b.gep(places, [b.select(b.icmp_signed("<", at, last), at, last)]))
+                    x = b.insert_element(x, b.load(b.gep(values, [at])), ir.Constant(ir.IntType(32), lane))
+                v.store(v.exp(b.fmul(x, scale)), out, j)
+
+
+def _call_exps_at(context, b, sig, args):
+    bases, which, rates, place, count, k = (pointer(context, b, sig, args, i) for i in range(6))
+    shapes = [context.make_array(sig.args[i])(context, b, args[i]).shape for i in (0, 3, 4, 5)]
+    (_, stride), (m, capacity), (_, columns), (_, slots) = (cgutils.unpack_tuple(b, shape, 2) for shape in shapes)
+    args = [bases, stride, which, rates, place, capacity, count, columns, m, k, slots]
+    routine(context, b, "exps_at", sig.args[0].dtype, _exps_at, args)
+    return context.get_dummy_value()
+
+
+@vector(_call_exps_at)
+def exps_at(bases, which, rates, place, count, k):
+    """k[i] = exp(-rates[i] * bases[which[i]]) at the first count[i, 0] of the places place[i], where which[i] >= 0."""
+    for i in np.flatnonzero(which >= 0):
+        n = count[i, 0]
+        k[i, :n] = np.exp(bases.dtype.type(-rates[i]) * bases[which[i], place[i, :n]])
+
+
 def _take_row(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
@@ -150,35 +186,26 @@ def _first_least(context, b, sig, args):
     indices = ir.VectorType(I64, v.lanes)
     least = cgutils.alloca_once_value(b, v.const(float("inf")))
     where = cgutils.alloca_once_value(b, ir.Constant(indices, [0] * v.lanes))
-    lanes = ir.Constant(indices, list(range(v.lanes)))
-    whole = b.sdiv(n, integer(v.lanes))
-    with cgutils.for_range(b, whole) as loop:
+    lanes, end = ir.Constant(indices, list(range(v.lanes))), v.spread(n)
+    with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
-        x = v.load(values, i)
-        less = b.fcmp_ordered("<", x, b.load(least))
-        here = b.add(v.spread(i), lanes)
+        x, here = v.load(values, i), b.add(v.spread(i), lanes)
+        less = b.and_(b.fcmp_ordered("<", x, b.load(least)), b.icmp_signed("<", here, end))
         b.store(b.select(less, x, b.load(least)), least)
         b.store(b.select(less, here, b.load(where)), where)
-    best = cgutils.alloca_once_value(b, ir.Constant(v.scalar, float("inf")))
-    first = cgutils.alloca_once_value(b, integer(0))
-
-    def consider(x, i):
-        tie = b.and_(b.fcmp_ordered("==", x, b.load(best)), b.icmp_signed("<", i, b.load(first)))
-        better = b.or_(b.fcmp_ordered("<", x, b.load(best)), tie)
-        b.store(b.select(better, x, b.load(best)), best)
-        b.store(b.select(better, i, b.load(first)), first)
-
-    for lane in range(v.lanes):
-        at = ir.Constant(ir.IntType(32), lane)
-        consider(b.extract_element(b.load(least), at), b.extract_element(b.load(where), at))
-    with cgutils.for_range(b, n, start=b.mul(whole, integer(v.lanes))) as loop:
-        consider(b.load(b.gep(values, [loop.index])), loop.index)
-    return b.load(first)
+    x, at, half = b.load(least), b.load(where), v.lanes // 2
+    while half:  # the better of every lane and the one `half` further
+        turned = ir.Constant(ir.VectorType(ir.IntType(32), v.lanes), [i ^ half for i in range(v.lanes)])
+        y, other = b.shuffle_vector(x, x, turned), b.shuffle_vector(at, at, turned)
+        tie = b.and_(b.fcmp_ordered("==", y, x), b.icmp_signed("<", other, at))
+        better = b.or_(b.fcmp_ordered("<", y, x), tie)
+        x, at, half = b.select(better, y, x), b.select(better, other, at), half // 2
+    return b.extract_element(at, ir.Constant(ir.IntType(32), 0))
 
 
 @vector(_first_least, returns=lambda values, n: types.int64)
 def first_least(values, n):
-    """Position of the smallest of the first n entries; of equals the first."""
+    """Position of the smallest of the first n entries; of equals the first. Beyond n there are entries up to a line."""
     return int(np.argmin(values[:n]))
 
 

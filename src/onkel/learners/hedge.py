@@ -17,7 +17,7 @@ from .._jit import generic, jit
 from .._panels import padded
 from .._simd import aligned, exp_of
 from ..budget import Budget
-from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, evaluate
+from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE
 from ..features import Fans, fan_out, project_on
 from ..kernels import Kernels, nth_kernel
 from ..linear import Linear, linear, predict
@@ -25,7 +25,19 @@ from ..linear import Scratch as LinearScratch
 from ..losses import Loss, value
 from ..nystroem import READY, embed
 from ..outputs import BINARY, Task, aim
-from ..pool import NOBODY, Bank, Pool, crowded, gather, limit, measure_from, member, nth_landmarks
+from ..pool import (
+    NOBODY,
+    Bank,
+    Pool,
+    crowded,
+    evaluate_all,
+    gather,
+    gather_all,
+    limit,
+    measure_from,
+    member,
+    nth_landmarks,
+)
 from ..rng import hashed, uniform_at
 from ..stream import ROOM, begin_round, glance, look, step
 from .bogd import BOGD
@@ -271,11 +283,27 @@ def _(base, f, j):
     return fan_out(base, j, f.scratch.z, f.count[0, SIZE])
 
 
-@generic(default=True, inline=True)
+@generic(inline=True)
+def hear_all(f, part, base, table, rows, t, told):
+    """told[i] = the scores of kernel i's learner, which has its kernel row or features in its scratch."""
+
+
+@hear_all.register(Bank)
+def _(f, part, base, table, rows, t, told):
+    gather_all(base, f, table, rows, t)
+    evaluate_all(f, told)
+
+
+@hear_all.register(Linear)
+def _(f, part, base, table, rows, t, told):
+    for j in range(told.shape[0]):
+        i = next_kernel(base, f, j)
+        hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
+
+
+@generic(inline=True)
 def hear(one, rows, t, told, i):
-    """told[i] = the scores of one kernel's learner, which leaves its kernel row or features in its scratch."""
-    gather(one.f, one.kernel, rows, t, one.f.scratch.k)
-    evaluate(one.f, told, i)
+    """told[i] = the scores of the learner of one kernel."""
 
 
 @hear.register(Featured)
@@ -292,14 +320,6 @@ def _(one, rows, t, told, i):
     else:
         gather(map, map.kernel, rows, t, f.scratch.z)
     predict(f, told, i)
-
-
-@jit(inline=True)
-def hear_all(part, base, table, rows, t, told):
-    """Leave the scores of every kernel's learner in told."""
-    for j in range(told.shape[0]):
-        i = next_kernel(base, part.f, j)
-        hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
 
 
 @jit(inline=True)
@@ -330,25 +350,35 @@ def draw(hedge, rounds):
 @jit(inline=True)
 def combine(hedge, task, scores, t, drawn):
     """scores[t] = the weighted votes, or scores, of all kernels, or of those drawn."""
-    told, said = hedge.scratch.told, hedge.scratch.said
+    told, said, odds = hedge.scratch.told, hedge.scratch.said, hedge.scratch.odds
     total = 0.0
-    for r in range(said.shape[0]):
-        said[r] = 0.0
     for i in range(told.shape[0]):
-        if drawn and hedge.scratch.drawn[i] == 0.0:
-            continue
-        weight = hedge.scratch.odds[i]
-        total += weight
-        if hedge.output == SCORES:
-            for r in range(said.shape[0]):
-                said[r] += weight * told[i, r]
-        elif task.kind == BINARY:
-            said[0] += weight if told[i, 0] >= 0.0 else -weight
-        else:
-            said[winner(told, i)] += weight
+        if not drawn or hedge.scratch.drawn[i] != 0.0:
+            total += odds[i]
+    if hedge.output == VOTES and task.kind != BINARY:
+        elect(hedge, drawn)
+    else:
+        for r in range(said.shape[0]):
+            votes = 0.0
+            for i in range(told.shape[0]):
+                if not drawn or hedge.scratch.drawn[i] != 0.0:
+                    vote = told[i, r] * 1.0 if hedge.output == SCORES else (1.0 if told[i, r] >= 0.0 else -1.0)
+                    votes += odds[i] * vote
+            said[r] = votes
     for r in range(said.shape[0]):
         said[r] /= total
         scores[t, r] = said[r]
+
+
+@jit
+def elect(hedge, drawn):
+    """said = the weights of the kernels for whom each class is best."""
+    told, said = hedge.scratch.told, hedge.scratch.said
+    for r in range(said.shape[0]):
+        said[r] = 0.0
+    for i in range(told.shape[0]):
+        if not drawn or hedge.scratch.drawn[i] != 0.0:
+            said[winner(told, i)] += hedge.scratch.odds[i]
 
 
 @jit
@@ -365,7 +395,7 @@ def winner(told, i):
 def _(self, rows, t, start, stop, scores):
     table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
-    hear_all(part, base, table, rows, t, hedge.scratch.told)
+    hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
     weigh(hedge)
     if hedge.update == DRAWN or hedge.combination == DRAWN:
         draw(hedge, np.int64(f.lazy[ROUNDS]))
@@ -376,7 +406,7 @@ def _(self, rows, t, start, stop, scores):
 def _(self, rows, t, start, stop, scores):
     table, task, _, part, base, hedge, _ = self
     prepare(base, table, part.f, rows, t, start, stop)
-    hear_all(part, base, table, rows, t, hedge.scratch.told)
+    hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
     weigh(hedge)
     combine(hedge, task, scores, t, False)
 
