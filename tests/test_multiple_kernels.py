@@ -16,6 +16,7 @@ from test_twins import near, weights_of
 
 import onkel
 from onkel._jit import COMPILED
+from onkel.estimators import _online, multiple
 from onkel.estimators.multiple import COMPONENTS, thesis_kernels
 from onkel.features import fan_out, fans, project_on, with_doublings
 from onkel.kernels import laplacian, linear, poly, rbf
@@ -142,6 +143,37 @@ def test_pieces_copies_and_files(component, tmp_path):
             model = copy.deepcopy(onkel.load(tmp_path / "model.onkel"))
         np.testing.assert_array_equal(np.concatenate(scores), expected)
         assert state(model) == state(whole)
+
+
+@each_component
+@pytest.mark.parametrize("mode", ["DD", "SD"])
+def test_any_number_of_threads(component, mode, monkeypatch):
+    """Learning and predicting, the bits are the same, whether or not this is where threads are used."""
+    X, y = stream(BINARY, N)
+    results = []
+    monkeypatch.setattr(multiple, "WORTH", 0)
+    monkeypatch.setattr(_online, "WORK", 2**14)  # several pieces
+    for threads in (1, 2, 3):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+        model = make(component, BINARY, **MODES[mode])
+        results.append((model.learn(X, y, classes=[-1, 1]).tobytes(), predictions(model, X).tobytes(), state(model)))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.xdist_group("several-fogd")
+@pytest.mark.parametrize("weighting", ["hedge", "loss"])
+@pytest.mark.parametrize("task", TASKS)
+def test_kernels_apart_or_by_turns(task, weighting):
+    """A batch goes from kernel to kernel, single rows from row to row: the bits are the same, on ladders and beside."""
+    X, y = stream(task, N)
+    kernels = [rbf(0.5), rbf(2.0), laplacian(0.1), rbf(8.0), laplacian(0.4), rbf(0.3)]
+    batch, rows = (make("fogd", task, kernels=kernels, weighting=weighting) for _ in range(2))
+    scores = batch.learn(X, y, **FIRST[task])
+    first = rows.learn(X[:1], y[:1], **FIRST[task])
+    np.testing.assert_array_equal([*first, *(rows.learn_one(X[t], y[t]) for t in range(1, N))], scores)
+    assert state(rows) == state(batch)
+    read = rows.predict_one if task == REGRESSION else rows.decision_one
+    np.testing.assert_array_equal([read(x) for x in X], predictions(batch, X))
 
 
 @pytest.mark.parametrize("component", grouped("rbp", "nogd"))

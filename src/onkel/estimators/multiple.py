@@ -9,7 +9,7 @@ from .._panels import panel_shape, slots
 from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, UNLIMITED
 from ..features import SPECTRA, fans, fourier_slots, with_doublings
 from ..kernels import Kernel, kernels_of
-from ..learners import adaraker, hedge
+from ..learners import adaraker, apart, hedge
 from ..learners.featured import Featured
 from ..learners.hedge import ALL, DRAWN, MARKS, MODES, OUTPUTS, THINNED, WEIGHTINGS, MultiKernel
 from ..linear import GRADIENT, Rule
@@ -21,7 +21,7 @@ from ..state import arrays, own_scratch, transplant
 from ..steps import CONSTANT
 from . import budget, exact, features
 from ._base import check_values
-from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting
+from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting, cores, in_threads
 from ._parameters import KERNELS, estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
@@ -48,6 +48,7 @@ COMPONENTS = {
 EXCHANGING = ("rbp", "forgetron", "bogd", "bpa")  # on a full budget, a point for a point
 BOUNDED = (*EXCHANGING, "nogd")
 KERNEL_NAMES = {getattr(known, name.upper()): name for name in KERNELS}
+WORTH = 2**23  # multiply-adds that are worth a second thread
 SIGMAS = tuple(2.0**i for i in range(6, -7, -1))
 
 
@@ -227,6 +228,40 @@ class _MultiKernel(_Several):
             grown = self._make(self._setting, min(2 * self._capacity(), self._most()))
             learner = self._learner = transplant(grown, arrays(learner))
         learner.part.f.count[:, PAUSE] = learner.f.count[PAUSE] = 0
+
+    def _apart(self) -> bool:
+        """Whether the learners of the kernels depend neither on each other nor on the weights."""
+        return bool(self.component == "fogd" and self.update == "deterministic")
+
+    def _advance(self, rows: Any, targets: Any, weights: Any, scores: Any, start: int, stop: int) -> int:
+        if not self._apart():
+            return super()._advance(rows, targets, weights, scores, start, stop)
+        threads = cores() if (stop - start) * self._work(self._learner) > WORTH else 1
+        heard = self._hear(self._learner, rows, targets, weights, start, stop, threads)
+        apart.weigh_apart(self._learner, heard, targets, weights, scores, start, stop)
+        return stop
+
+    def _glance(self, reader: Any, rows: Any, scores: Any) -> None:
+        if not self._apart():
+            super()._glance(reader, rows, scores)
+            return
+        nothing = np.zeros(len(scores))
+        apart.score_apart(reader, self._hear(reader, rows, nothing, nothing, 0, len(scores), 1), scores)
+
+    def _hear(self, learner: Any, rows: Any, y: Any, weights: Any, start: int, stop: int, threads: int) -> Any:
+        """What the kernels' learners say of the rows, which they learn, each in one of the threads."""
+        m, seen = len(self._setting.kernel), int(learner.f.count[SEEN])
+        heard = apart.heard(m, stop - start, learner.part)
+        cuts = [m * k // min(threads, m) for k in range(min(threads, m) + 1)]
+
+        def learn(k: int) -> None:
+            desk = apart.desk(learner.base, learner.part)
+            apart.learn_apart(
+                learner.base, learner.part, desk, heard, rows, y, weights, seen, start, stop, cuts[k], cuts[k + 1]
+            )
+
+        in_threads(learn, range(len(cuts) - 1))
+        return heard
 
     def _settle(self) -> None:
         if self.component == "nogd" and self._learner.f.count[PAUSE]:  # the last example filled a kernel's budget

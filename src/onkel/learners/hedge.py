@@ -391,15 +391,21 @@ def winner(told, i):
     return best
 
 
+@jit(inline=True)
+def say(hedge, task, rounds, scores, t):
+    """scores[t] = what all say together in a round of learning, in which some may be drawn."""
+    weigh(hedge)
+    if hedge.update == DRAWN or hedge.combination == DRAWN:
+        draw(hedge, np.int64(rounds))
+    combine(hedge, task, scores, t, hedge.combination == DRAWN)
+
+
 @look.register(MultiKernel)
 def _(self, rows, t, start, stop, scores):
     table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
     hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
-    weigh(hedge)
-    if hedge.update == DRAWN or hedge.combination == DRAWN:
-        draw(hedge, np.int64(f.lazy[ROUNDS]))
-    combine(hedge, task, scores, t, hedge.combination == DRAWN)
+    say(hedge, task, f.lazy[ROUNDS], scores, t)
 
 
 @glance.register(MultiKernel)
@@ -424,7 +430,7 @@ def _(self, rows, t, y, weight, scores):
     for i in range(m):
         held += counts[i, SIZE]
         if hedge.weighting == LOSS:
-            work.loss[i] = min(work.loss[i] + penalty(part, i), hedge.ceiling) / hedge.ceiling
+            cap(hedge, i, penalty(part, i))
     for i in range(m):
         if hedge.update == DRAWN and work.drawn[i] == 0.0:
             continue
@@ -441,9 +447,7 @@ def _(self, rows, t, y, weight, scores):
             waits = max(waits, counts[i, PAUSE])
     for r in range(outputs):
         scores[t, r] = work.said[r]
-    seen = f.count[SEEN] + 1
-    if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
-        note(hedge, seen)
+    mark(hedge, f.count[SEEN] + 1)
     f.count[PAUSE] = ROOM if waits > 0 or needs_room(base) else 0
 
 
@@ -469,12 +473,25 @@ def judge(hedge, task, loss, y, move):
 
 
 @jit(inline=True)
+def cap(hedge, i, more):
+    """The loss of kernel i, and `more`, as a part of the ceiling."""
+    hedge.scratch.loss[i] = min(hedge.scratch.loss[i] + more, hedge.ceiling) / hedge.ceiling
+
+
+@jit(inline=True)
 def punish(hedge, i):
     """theta_i <- theta_i discount^mistake, or theta_i exp(-rate loss / ceiling)."""
     if hedge.weighting == HEDGE:
         hedge.cost[i] += hedge.decay * hedge.scratch.loss[i]
     elif hedge.weighting == LOSS:
         hedge.cost[i] += hedge.rate * hedge.scratch.loss[i]
+
+
+@jit(inline=True)
+def mark(hedge, seen):
+    """After every so many rows, add the weights to their path."""
+    if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
+        note(hedge, seen)
 
 
 @jit
