@@ -190,7 +190,7 @@ def streams(rows):
     return made
 
 
-def times(rows=10_000, passes=9):
+def times(rows=10_000, passes=7):
     """A table of 13 Gaussian kernels over one, with as many random components each, or points in all."""
     os.environ["OMP_NUM_THREADS"] = "1"
     cases = [("fogd", {"n_components": 100}, {})]

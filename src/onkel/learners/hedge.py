@@ -392,12 +392,12 @@ def winner(told, i):
 
 
 @jit(inline=True)
-def say(hedge, task, rounds, scores, t):
-    """scores[t] = what all say together in a round of learning, in which some may be drawn."""
+def say(hedge, task, rounds, scores, t, learning):
+    """scores[t] = what all say together; in a round of learning some may be drawn."""
     weigh(hedge)
-    if hedge.update == DRAWN or hedge.combination == DRAWN:
+    if learning and (hedge.update == DRAWN or hedge.combination == DRAWN):
         draw(hedge, np.int64(rounds))
-    combine(hedge, task, scores, t, hedge.combination == DRAWN)
+    combine(hedge, task, scores, t, learning and hedge.combination == DRAWN)
 
 
 @look.register(MultiKernel)
@@ -405,16 +405,15 @@ def _(self, rows, t, start, stop, scores):
     table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
     hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
-    say(hedge, task, f.lazy[ROUNDS], scores, t)
+    say(hedge, task, f.lazy[ROUNDS], scores, t, True)
 
 
 @glance.register(MultiKernel)
 def _(self, rows, t, start, stop, scores):
-    table, task, _, part, base, hedge, _ = self
+    table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
     hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
-    weigh(hedge)
-    combine(hedge, task, scores, t, False)
+    say(hedge, task, f.lazy[ROUNDS], scores, t, False)
 
 
 # Learning.
