@@ -10,6 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.np.arrayobj import populate_array
 
 from ._jit import routine, vector
 from ._vectors import SINCOS_LIMIT, Vectors
@@ -30,6 +31,20 @@ def aligned(shape, dtype):
 
 def pointer(context, b, sig, args, i):
     return context.make_array(sig.args[i])(context, b, args[i]).data
+
+
+def _flat(context, b, sig, args):
+    old = context.make_array(sig.args[0])(context, b, args[0])
+    new = context.make_array(sig.return_type)(context, b)
+    size = context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8)
+    populate_array(new, old.data, [old.nitems], [size], size, old.meminfo)
+    return new._getvalue()
+
+
+@vector(_flat, returns=lambda a: a.copy(ndim=1))
+def flat(a):
+    """A contiguous array as one of a single axis; NumPy's own ways are calls, once compiled."""
+    return a.reshape(-1)
 
 
 def integer(n):

@@ -15,7 +15,7 @@ from ._panels import (
     panel_sparse_excess,
     panel_sqdists,
 )
-from ._simd import l1dists_of_excess, lowest_bit, sqdists_of_dots
+from ._simd import flat, l1dists_of_excess, lowest_bit, sqdists_of_dots
 
 DOTS, SQDISTS, L1DISTS = range(3)
 ZERO, ONE, EVERY = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
@@ -31,7 +31,7 @@ class Sparse(NamedTuple):  # CSR
     indptr: np.ndarray
 
 
-@generic
+@generic(inline=True)
 def dots(rows, t, points, n, out):
     """out[i] = <x, point i> for i < n."""
 
@@ -41,7 +41,7 @@ def dots_in_panel(rows, t, points, p, n, out, at):
     """out[at + i] = <x, point i> for the first n points of panel p, i counted over all panels."""
 
 
-@generic
+@generic(inline=True)
 def sqdists(rows, t, points, n, out, norms):
     """out[i] = |x - point i|^2 for i < n; norms holds |point|^2."""
 
@@ -51,7 +51,7 @@ def l1dists(rows, t, points, n, out, norms):
     """out[i] = |x - point i| in the 1-norm for i < n; norms holds |point|."""
 
 
-@generic
+@generic(inline=True)
 def store(rows, t, points, used, i):
     """Point i = x; bit j of used[i] says that feature j may differ from 0."""
 
@@ -61,7 +61,7 @@ def copy_columns(rows, t, first, n, out, at):
     """out[at + i] = x_(first + i) for i < n; columns that x does not have are 0."""
 
 
-@generic
+@generic(inline=True)
 def sqnorm(rows, t):
     """|x|^2."""
 
@@ -100,8 +100,9 @@ def _(rows, what, first, count, points, start, stop, out, at, stride):
 @dots.register(Dense)
 def _(rows, t, points, n, out):
     values, (_, d, width) = rows.values, points.shape
-    for p in range((n + width - 1) // width):
-        panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @dots_in_panel.register(Dense)
@@ -113,8 +114,9 @@ def _(rows, t, points, p, n, out, at):
 @sqdists.register(Dense)
 def _(rows, t, points, n, out, norms):
     values, (_, d, width) = rows.values, points.shape
-    for p in range((n + width - 1) // width):
-        panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @l1dists.register(Dense)
@@ -146,7 +148,7 @@ def _(rows, t, first, n, out, at):
 @sqnorm.register(Dense)
 def _(rows, t):
     values, d = rows.values, rows.values.shape[1]
-    return norm_of(values.reshape(values.size), t * d, t * d + d)
+    return norm_of(flat(values), t * d, t * d + d)
 
 
 @l1norm.register(Dense)
@@ -165,11 +167,12 @@ def _(rows, t, points, n, out):
     sparse_dots(rows.values, rows.indices, rows.indptr[t], rows.indptr[t + 1], points, n, out)
 
 
-@jit
+@jit(inline=True, inside=True)
 def sparse_dots(values, indices, start, stop, points, n, out):
     width = points.shape[2]
-    for p in range((n + width - 1) // width):
-        panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out, 0)
 
 
 @dots_in_panel.register(Sparse)
