@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from .._simd import clamp, flat
 from ..expansion import SCALE, SIZE, Expansion, full, insert, shrink, weights_of
 from ..kernels import Kernel
 from ..losses import Loss, slope
@@ -91,7 +92,4 @@ def chances(f, p, n):
 def clip(self):
     """No coefficient larger than eta cap."""
     f = self.f
-    most = self.eta * self.cap / f.lazy[SCALE]
-    for r in range(f.coef.shape[0]):
-        for i in range(f.count[SIZE]):
-            f.coef[r, i] = min(max(f.coef[r, i], -most), most)
+    clamp(flat(f.coef), f.coef.size, self.eta * self.cap / f.lazy[SCALE])

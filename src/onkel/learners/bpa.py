@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from .._simd import first_least
+from .._simd import first_least, times_residuals
 from ..expansion import SIZE, Expansion, between, coefficient, full, insert, spread, weights_of
 from ..kernels import Kernel, itself
 from ..outputs import Task, aim, reach
@@ -108,8 +108,7 @@ def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
     k, loss, n = f.scratch.k, f.scratch.other, f.count[SIZE]
     weights_of(f, loss)
-    for r in range(n):
-        loss[r] *= f.diag[r] - k[r] * (k[r] / kxx)
+    times_residuals(loss, f.diag, k, n, 1.0 / kxx)
     return first_least(loss, n)
 
 
