@@ -32,7 +32,7 @@ class Sparse(NamedTuple):  # CSR
     indptr: np.ndarray
 
 
-@generic(inline=True)
+@generic
 def dots(rows, t, points, n, out):
     """out[i] = <x, point i> for i < n."""
 
