@@ -1,6 +1,6 @@
 """Seconds to import, to the first model on a cold cache and in a second process; signatures of every learner.
 
-python benchmarks/compile.py [start|learners] [--json FILE]
+python benchmarks/compile.py [start|learners|sparse] [--json FILE]
 
 Each figure comes from a fresh process; `cpu` is its own time, which does not count what else the machine does.
 """
@@ -78,21 +78,24 @@ def start(figures):
         )
 
 
-def learners(figures):
-    """Every learner: cold in a process of its own whose cache holds what came before, then warm"""
+def learners(figures, layout="dense"):
+    """Every learner on dense rows: cold in a process of its own whose cache holds what came before, then warm"""
     with tempfile.TemporaryDirectory() as cache:
-        names = [name for name in onkel.__all__ if name.endswith(("Classifier", "Regressor"))]
-        for layout, dtype in (("dense", "f8"), ("csr", "f8")):
-            for name in names:
-                cold, cpu, predict, learn, score = fresh(LEARNER, cache, name, layout, dtype)
-                warm = fresh(LEARNER, cache, name, layout, dtype)[0]
-                figures.add(
-                    f"{name} {layout} {dtype}",
-                    cold=cold, cold_cpu=cpu, predict=predict, warm=warm, signatures=learn, score_signatures=score,
-                )  # fmt: skip
+        for name in (name for name in onkel.__all__ if name.endswith(("Classifier", "Regressor"))):
+            cold, cpu, predict, learn, score = fresh(LEARNER, cache, name, layout, "f8")
+            warm = fresh(LEARNER, cache, name, layout, "f8")[0]
+            figures.add(
+                f"{name} {layout} f8",
+                cold=cold, cold_cpu=cpu, predict=predict, warm=warm, signatures=learn, score_signatures=score,
+            )  # fmt: skip
 
 
-PARTS = {"start": start, "learners": learners}
+def sparse(figures):
+    """Every learner on CSR rows, likewise"""
+    learners(figures, "csr")
+
+
+PARTS = {"start": start, "learners": learners, "sparse": sparse}
 
 if __name__ == "__main__":
     main("compile", __doc__, PARTS)

@@ -78,10 +78,16 @@ def bars(name, rows, value, title, log=False):
 
 
 def line(name, rows, x, y):
-    """A line through figures whose names end with a number."""
+    """Lines through figures whose names end with a number, one for all those that have the rest of it in common."""
     figure = Figure(figsize=(4.5, 2.8), layout="constrained")
-    axes = figure.subplots()
-    axes.loglog([float(row["what"].split()[-1]) for row in rows], [row[y] for row in rows], "o-", color="#4878a8")
+    axes, lines = figure.subplots(), {}
+    for row in rows:
+        label, number = row["what"].rsplit(" ", 1)
+        lines.setdefault(label, []).append((float(number), row[y]))
+    for label, points in lines.items():
+        axes.loglog(*zip(*points, strict=True), "o-", label=label.removeprefix(f"{x}, ").removesuffix(":"))
+    if len(lines) > 1:
+        axes.legend(fontsize=6)
     axes.set_xlabel(x)
     axes.set_ylabel("ns per example")
     save(figure, name)
@@ -159,7 +165,7 @@ def scale():
     if not rows:
         return ""
     parts = ["## How costs grow\n"]
-    for word, name in (("budget", "budget"), ("columns", "width"), ("classes", "classes")):
+    for word, name in (("budget", "budget"), ("columns", "width"), ("classes", "classes"), ("kernels", "kernels")):
         some = [row for row in rows if row["what"].startswith(word)]
         if some:
             parts += [line(name, some, word, "ns"), table(some)]

@@ -1,6 +1,6 @@
-"""How costs grow: with the stream's length, the budget, the width, the classes and the threads; and memory.
+"""How costs grow: with the stream's length, the budget, the width, the classes, the kernels, the threads; and memory.
 
-python benchmarks/scale.py [length|budget|width|classes|threads] [--json FILE]
+python benchmarks/scale.py [length|budget|width|classes|kernels|threads] [--json FILE]
 
 Generated dense rows, float64, RBP unless said. Ratios are to the first line of each part.
 """
@@ -14,6 +14,7 @@ import numpy as np
 from common import curved, fastest, fastest_by_the_wall, main
 
 import onkel
+from onkel.kernels import rbf
 from onkel.state import arrays
 
 
@@ -94,6 +95,33 @@ def classes(figures):
     )
 
 
+SEVERAL = {
+    "points of their own, B=100 each": {"component": "rbp", "budget": 100},
+    "points in common, B=1300 in all": {"component": "rbp", "budget": 1300, "share": True},
+    "points in common, B=1300 in all, one drawn to learn": {
+        "component": "rbp", "budget": 1300, "share": True, "update": "stochastic",
+    },
+    "100 random frequencies": {"component": "fogd", "n_components": 100},
+}  # fmt: skip
+
+
+def gaussians(m):
+    """The widths 2^6 .. 2^-6, each half the one before; beyond 13 of them, those in between."""
+    return [rbf(0.5 / 4.0 ** (6 - i % 13 - 0.5 * (i // 13))) for i in range(m)]
+
+
+def kernels(figures):
+    """1 to 26 Gaussian kernels at once, d=20: RBP, FOGD"""
+    for words, chosen in SEVERAL.items():
+        grow(
+            figures,
+            f"kernels, {words}:",
+            (1, 2, 4, 8, 13, 26),
+            lambda m: onkel.MultiKernelClassifier(kernels=gaussians(m), random_state=0, **chosen),  # noqa: B023
+            lambda m: curved(4000, 20),
+        )
+
+
 def threads(figures):
     """Models side by side in threads, which need no lock of Python's; and one model's predictions"""
     X, y = curved(20_000, 20)
@@ -118,7 +146,7 @@ def threads(figures):
     del os.environ["OMP_NUM_THREADS"]
 
 
-PARTS = {"length": length, "budget": budget, "width": width, "classes": classes, "threads": threads}
+PARTS = {"length": length, "budget": budget, "width": width, "classes": classes, "kernels": kernels, "threads": threads}
 
 if __name__ == "__main__":
     main("scale", __doc__, PARTS)

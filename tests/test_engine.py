@@ -192,6 +192,14 @@ def panels_from_compiled(x, indices, points, p, n, out, l1):
         _panels.panel_sqdists(x, indices, 0, x.shape[0], points, p, n, out, 0)
 
 
+@jit
+def sparse_panels_from_compiled(x, indices, points, p, n, out, norms, xx, l1):
+    if l1:
+        _panels.panel_sparse_l1dists(x, indices, 0, x.shape[0], points, p, n, out, 0, norms, 0.0)
+    else:
+        _panels.panel_sparse_sqdists(x, indices, 0, x.shape[0], points, p, n, out, 0, norms, xx)
+
+
 @pytest.mark.parametrize(("dtype", "ulps"), [(np.float64, 4), (np.float32, 8)])
 def test_exp(dtype, ulps):
     """Within a few units of the last place over the whole range; exactly 1 at 0; 0 at the far end."""
@@ -254,6 +262,37 @@ def test_exps_of_several(dtype, tolerance):
     assert (k[4] == 7).all()
 
 
+@jit
+def pass_from_compiled(which, a, out, x, n):
+    if which == 0:
+        _simd.squares_of(a, out, n, 1.5)
+    elif which == 1:
+        _simd.clamp(out, n, 0.25)
+    elif which == 2:
+        _simd.put_row(a, 1, x, n)
+    return _simd.sum_of_squares(_simd.flat(a), 3, 3 + n)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_passes_over_all_points(dtype):
+    random, tolerance = np.random.default_rng(0), 1e-13 if dtype == np.float64 else 1e-5
+    for n in (1, 4, 7, 16, 33, 100):
+        a, out, x = (_simd.aligned(shape, dtype) for shape in ((3, slots(n + 3, dtype)), *[slots(n, dtype)] * 2))
+        for array in (a, out, x):
+            array[...] = random.normal(size=array.shape)
+        wanted = [
+            ((1.5 * a[:, :n].astype(float)) ** 2).sum(0),
+            np.clip(out[:n].astype(float), -0.25, 0.25),
+            x[:n].astype(float),
+        ]
+        for which, exact in enumerate(wanted):
+            b, found = a.copy(), out.copy()
+            total = pass_from_compiled(which, b, found, x, n)
+            np.testing.assert_allclose(b[1, :n] if which == 2 else found[:n], exact, rtol=tolerance, atol=tolerance)
+            part = b.reshape(-1)[3 : 3 + n].astype(float)
+            assert total == pytest.approx(part @ part, rel=tolerance)
+
+
 def test_lowest_bit():
     for j in range(64):
         assert bit_from_compiled(np.uint64((1 << j) | (1 << 63))) == j
@@ -279,6 +318,15 @@ def test_dot_and_panels(dtype, n):
         for p in range(panels):
             panels_from_compiled(x, np.zeros(1, np.int32), points, p, min(width, n - p * width), out, l1)
         np.testing.assert_allclose(out[:n], exact[:n], rtol=tolerance)
+    columns, sparse, norms = np.arange(0, 9, 2, dtype=np.int32), np.zeros(9, dtype), out.copy()
+    sparse[columns] = x[columns]
+    for l1, power in ((False, 2), (True, 1)):
+        norms[:n] = (np.abs(flat[:n]) ** power).sum(1)
+        for p in range(panels):
+            wide = min(width, n - p * width)
+            sparse_panels_from_compiled(x[columns], columns, points, p, wide, out, norms, float(sparse @ sparse), l1)
+        exact = (np.abs(flat[:n] - sparse) ** power).sum(1)
+        np.testing.assert_allclose(out[:n], exact, rtol=10 * tolerance, atol=10 * tolerance)
 
 
 # ------------------------------------------------------------------ random numbers

@@ -35,11 +35,15 @@ def padded(n):
     return -(-n // BLOCK) * BLOCK
 
 
-def _panel(term, sparse):
-    """Code for out[at + i] = sum over j of term(x_j, point i's j), for the first n points of one panel."""
+def _panel(term, sparse, finish=None):
+    """Code for out[at + i] = sum over j of term(x_j, point i's j), for the first n points of one panel.
 
-    def emit(context, b, dtype, values, indices, points, out, start, stop, d, width, slot, n):
+    With `finish`, out[i] = finish(the sum, the point's norm, x's own).
+    """
+
+    def emit(context, b, dtype, values, indices, points, out, start, stop, d, width, slot, n, *measured):
         v = Vectors(context, b, dtype)
+        norms, own = (measured[0], v.spread(measured[1])) if finish else (None, None)
         base = b.mul(slot, d)
         line = LINE * 8 // dtype.bitwidth
         side = line // v.lanes  # machine vectors in a line
@@ -47,9 +51,10 @@ def _panel(term, sparse):
         wanted = ceil(b, n, integer(line))
         odd = b.and_(wanted, b.zext(b.icmp_signed(">", wanted, integer(8)), I64))
         wanted = b.add(wanted, odd)  # as `panel_shape` rounds
-        blocks = ceil(b, wanted, integer(most))
-        blocks = b.select(b.icmp_signed(">", blocks, integer(1)), blocks, integer(1))
-        block = ceil(b, wanted, blocks)
+        block = cgutils.alloca_once_value(b, wanted)
+        with b.if_then(b.icmp_signed(">", wanted, integer(most)), likely=False):
+            b.store(ceil(b, wanted, ceil(b, wanted, integer(most))), block)
+        block = b.load(block)
         sums = [cgutils.alloca_once(b, v.type) for _ in range(most * side)]
         done = cgutils.alloca_once_value(b, integer(0))
         head, end = b.append_basic_block("head"), b.append_basic_block("end")
@@ -73,7 +78,8 @@ def _panel(term, sparse):
                     z = v.load(points, b.add(row, integer(i * v.lanes)))
                     b.store(term(v, x, z, b.load(s)), s)
             for i, s in enumerate(active):
-                v.store(b.load(s), out, b.add(b.add(slot, lane), integer(i * v.lanes)))
+                at, value = b.add(b.add(slot, lane), integer(i * v.lanes)), b.load(s)
+                v.store(finish(v, value, v.load(norms, at), own) if finish else value, out, at)
             b.store(b.add(b.load(done), integer(m)), done)
             b.branch(head)
         b.position_at_end(end)
@@ -81,11 +87,15 @@ def _panel(term, sparse):
     def build(context, b, sig, args):
         values, indices, points, out = (pointer(context, b, sig, args, i) for i in (0, 1, 4, 7))
         start, stop, panel, n, at = (args[i] for i in (2, 3, 5, 6, 8))
+        measured = []
+        if finish:
+            measured = [pointer(context, b, sig, args, 9), context.cast(b, args[10], sig.args[10], sig.args[0].dtype)]
         shape = context.make_array(sig.args[4])(context, b, args[4]).shape
         _, d, width = cgutils.unpack_tuple(b, shape, 3)
         slot = b.mul(panel, width)  # the panel's first point
-        args = [values, indices, points, b.gep(out, [at]), start, stop, d, width, slot, n]
-        routine(context, b, f"panel{term.__name__}{sparse:d}", sig.args[0].dtype, emit, args)
+        args = [values, indices, points, b.gep(out, [at]), start, stop, d, width, slot, n, *measured]
+        name = f"panel{term.__name__}{sparse:d}{finish.__name__ if finish else ''}"
+        routine(context, b, name, sig.args[0].dtype, emit, args)
         return context.get_dummy_value()
 
     return build
@@ -106,6 +116,16 @@ def _distance(v, x, z, s):
 
 def _excess(v, x, z, s):
     return v.b.fadd(s, v.b.fsub(v.call("fabs", v.b.fsub(x, z)), v.call("fabs", z)))
+
+
+def _to_square(v, dot, norm, own):
+    """|x - z|^2 from <x, z>, |z|^2 and |x|^2, never below zero."""
+    return v.larger(v.fma(v.const(-2.0), dot, v.b.fadd(norm, own)), v.const(0.0))
+
+
+def _to_distance(v, excess, norm, own):
+    """|x - z| from |x - z| - |z| and |z| in the 1-norm, likewise."""
+    return v.larger(v.b.fadd(norm, excess), v.const(0.0))
 
 
 def _in_order(terms):
@@ -144,37 +164,49 @@ def panel_l1dists(values, unused, start, stop, points, panel, n, out, at):
     _dense(lambda x, z: np.abs(x - z), values, start, stop, points, panel, n, out, at)
 
 
-@vector(_panel(_excess, sparse=True))
-def panel_sparse_excess(values, indices, start, stop, points, panel, n, out, at):
-    """|x - point| - |point| in the 1-norm, which only the non-zero columns of x contribute to."""
-    first, columns = at + panel * points.shape[2], indices[start:stop]
+@vector(_panel(_product, sparse=True, finish=_to_square))
+def panel_sparse_sqdists(values, indices, start, stop, points, panel, n, out, at, norms, xx):
+    """|x - point|^2, given |point|^2 for all points of all panels, and |x|^2."""
+    panel_sparse_dots(values, indices, start, stop, points, panel, n, out, at)
+    first = panel * points.shape[2]
+    part = out[at + first : at + first + n]
+    part[:] = np.maximum(xx + norms[first : first + n] - 2 * part, 0)
+
+
+@vector(_panel(_excess, sparse=True, finish=_to_distance))
+def panel_sparse_l1dists(values, indices, start, stop, points, panel, n, out, at, norms, unused):
+    """|x - point| in the 1-norm, given |point|: only the non-zero columns of x contribute to the difference."""
+    first, columns = panel * points.shape[2], indices[start:stop]
     z = points[panel, columns, :n]
-    out[first : first + n] = (np.abs(values[start:stop, None] - z) - np.abs(z)).sum(0)
+    excess = (np.abs(values[start:stop, None] - z) - np.abs(z)).sum(0)
+    out[at + first : at + first + n] = np.maximum(norms[first : first + n] + excess, 0)
 
 
 # Several rows at once: a value of a point that is in a register meets them all.
 
-ROWS = 4  # rows side by side
+ROWS = 4  # rows side by side, at least
+SUMS = 8  # and sums: enough to hide how long one addition takes
 
 
 def _block(term):
     """Code for out[at + r * stride + i] = sum over j of term(x_j of row first + r, point i's j), for r < count.
 
     The points: whole machine vectors that cover those numbered start..stop-1 of one panel. Each sum is that of the
-    routines above, bit for bit.
+    routines above, bit for bit. Rows may be longer than points.
     """
 
-    def emit(context, b, dtype, values, points, out, first, count, start, stop, d, width, slot, stride):
+    def emit(context, b, dtype, values, points, out, first, count, start, stop, d, width, slot, stride, columns):
         v = Vectors(context, b, dtype)
         base = b.mul(slot, d)
         last = b.sub(count, integer(1))
 
         def tile(lane, size):
             """`size` machine vectors of points from `lane` on, against all rows."""
-            with cgutils.for_range(b, ceil(b, count, integer(ROWS))) as group:
-                rows = [b.add(b.mul(group.index, integer(ROWS)), integer(r)) for r in range(ROWS)]
+            together = max(ROWS, SUMS // size)
+            with cgutils.for_range(b, ceil(b, count, integer(together))) as group:
+                rows = [b.add(b.mul(group.index, integer(together)), integer(r)) for r in range(together)]
                 rows = [b.select(b.icmp_signed("<", r, last), r, last) for r in rows]  # the last one, several times
-                starts = [b.mul(b.add(first, r), d) for r in rows]
+                starts = [b.mul(b.add(first, r), columns) for r in rows]
                 sums = [[cgutils.alloca_once(b, v.type) for _ in range(size)] for _ in rows]
                 for row in sums:
                     for s in row:
@@ -199,15 +231,19 @@ def _block(term):
                 begin = b.add(low, b.mul(loop.index, integer(v.tile)))
                 begin = b.select(b.icmp_signed("<", begin, spare), begin, spare)  # the last tile overlaps its neighbour
                 tile(b.mul(begin, integer(v.lanes)), v.tile)
-            with few, cgutils.for_range(b, high, start=low) as loop:
-                tile(b.mul(loop.index, integer(v.lanes)), 1)
+            with few:
+                for size in range(1, v.tile):
+                    with b.if_then(b.icmp_signed("==", b.sub(high, low), integer(size))):
+                        tile(b.mul(low, integer(v.lanes)), size)
 
     def build(context, b, sig, args):
         values, points, out = (pointer(context, b, sig, args, i) for i in (0, 3, 7))
         first, count, panel, start, stop, at, stride = (args[i] for i in (1, 2, 4, 5, 6, 8, 9))
         shape = context.make_array(sig.args[3])(context, b, args[3]).shape
         _, d, width = cgutils.unpack_tuple(b, shape, 3)
-        args = [values, points, b.gep(out, [at]), first, count, start, stop, d, width, b.mul(panel, width), stride]
+        columns = cgutils.unpack_tuple(b, context.make_array(sig.args[0])(context, b, args[0]).shape, 2)[1]
+        slot, out = b.mul(panel, width), b.gep(out, [at])
+        args = [values, points, out, first, count, start, stop, d, width, slot, stride, columns]
         routine(context, b, f"block{term.__name__}", sig.args[0].dtype, emit, args)
         return context.get_dummy_value()
 
@@ -218,7 +254,7 @@ def _dense_block(function, values, first, count, points, panel, start, stop, out
     z, flat = points[panel, :, start:stop], out.reshape(-1)
     for r in range(count):
         to = at + r * stride + panel * points.shape[2]
-        flat[to + start : to + stop] = _in_order(function(values[first + r][:, None], z))
+        flat[to + start : to + stop] = _in_order(function(values[first + r, : len(z), None], z))
 
 
 @vector(_block(_product))

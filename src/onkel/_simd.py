@@ -10,6 +10,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.np.arrayobj import populate_array
 
 from ._jit import routine, vector
 from ._vectors import SINCOS_LIMIT, Vectors
@@ -30,6 +31,20 @@ def aligned(shape, dtype):
 
 def pointer(context, b, sig, args, i):
     return context.make_array(sig.args[i])(context, b, args[i]).data
+
+
+def _flat(context, b, sig, args):
+    old = context.make_array(sig.args[0])(context, b, args[0])
+    new = context.make_array(sig.return_type)(context, b)
+    size = context.get_constant(types.intp, sig.args[0].dtype.bitwidth // 8)
+    populate_array(new, old.data, [old.nitems], [size], size, old.meminfo)
+    return new._getvalue()
+
+
+@vector(_flat, returns=lambda a: a.copy(ndim=1))
+def flat(a):
+    """A contiguous array as one of a single axis; NumPy's own ways are calls, once compiled."""
+    return a.reshape(-1)
 
 
 def integer(n):
@@ -97,49 +112,108 @@ def exps_at(bases, which, rates, place, count, k):
         k[i, :n] = np.exp(bases.dtype.type(-rates[i]) * bases[which[i], place[i, :n]])
 
 
-def _take_row(context, b, sig, args):
-    v = Vectors(context, b, sig.args[0].dtype)
-    a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
-    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
-    base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
-    with cgutils.for_range(b, ceil(b, args[3], integer(v.lanes))) as loop:
-        i = b.mul(loop.index, integer(v.lanes))
-        v.store(v.load(a, b.add(base, i)), k, i)
-    return context.get_dummy_value()
-
-
-@vector(_take_row)
-def take_row(a, row, k, n):
-    """k = a[row], the first n entries."""
-    k[:n] = a[row, :n]
-
-
-def _with_norms(change):
-    """Code for k[i] = max(change(k[i], norms[i], xx), 0) over whole vectors covering i < n."""
+def _copy_row(put):
+    """Code that copies a row of a matrix, or to it."""
 
     def build(context, b, sig, args):
         v = Vectors(context, b, sig.args[0].dtype)
-        k, norms = (pointer(context, b, sig, args, i) for i in (0, 1))
-        xx = v.spread(context.cast(b, args[3], sig.args[3], sig.args[0].dtype))
-        with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+        a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
+        shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+        a = b.gep(a, [b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])])
+        source, target = (k, a) if put else (a, k)
+        with cgutils.for_range(b, ceil(b, args[3], integer(v.lanes))) as loop:
             i = b.mul(loop.index, integer(v.lanes))
-            d = change(v, v.load(k, i), v.load(norms, i), xx)
-            v.store(b.select(b.fcmp_ordered(">", d, v.const(0.0)), d, v.const(0.0)), k, i)
+            v.store(v.load(source, i), target, i)
         return context.get_dummy_value()
 
     return build
 
 
-@vector(_with_norms(lambda v, k, norm, xx: v.fma(v.const(-2.0), k, v.b.fadd(norm, xx))))
-def sqdists_of_dots(k, norms, n, xx):
-    """k = |x - z|^2 from k = <x, z>, |z|^2 and |x|^2, never below zero."""
-    k[:n] = np.maximum(xx + norms[:n] - 2 * k[:n], 0)
+@vector(_copy_row(put=False))
+def take_row(a, row, k, n):
+    """k = a[row], the first n entries."""
+    k[:n] = a[row, :n]
 
 
-@vector(_with_norms(lambda v, k, norm, xx: v.b.fadd(norm, k)))
-def l1dists_of_excess(k, norms, n, unused):
-    """k = |x - z| from k = |x - z| - |z| and |z| (1-norms), never below zero."""
-    k[:n] = np.maximum(norms[:n] + k[:n], 0)
+@vector(_copy_row(put=True))
+def put_row(a, row, k, n):
+    """a[row] = k, the first n entries."""
+    a[row, :n] = k[:n]
+
+
+def _each(change):
+    """Code for a[i] = change(a[i], i of other arrays, numbers) over whole vectors covering i < n.
+
+    What is called has the arrays first, then n, then the numbers.
+    """
+
+    def build(context, b, sig, args):
+        dtype = sig.args[0].dtype
+        v, count = Vectors(context, b, dtype), sum(isinstance(kind, types.Array) for kind in sig.args)
+        arrays = [pointer(context, b, sig, args, i) for i in range(count)]
+        numbers = [context.cast(b, x, kind, dtype) for x, kind in zip(args[count + 1 :], sig.args[count + 1 :])]
+        numbers = [v.spread(x) for x in numbers]
+        with cgutils.for_range(b, ceil(b, args[count], integer(v.lanes))) as loop:
+            i = b.mul(loop.index, integer(v.lanes))
+            v.store(change(v, *(v.load(a, i) for a in arrays), *numbers), arrays[0], i)
+        return context.get_dummy_value()
+
+    return build
+
+
+@vector(_each(lambda v, a, most: v.smaller(v.larger(a, v.b.fneg(most)), most)))
+def clamp(a, n, most):
+    """No entry of a larger than `most`, whatever its sign."""
+    a[:n] = np.clip(a[:n], -most, most)
+
+
+def _squares_of(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    a, out = (pointer(context, b, sig, args, i) for i in (0, 1))
+    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
+    rows, stride = cgutils.unpack_tuple(b, shape, 2)
+    factor = v.spread(context.cast(b, args[3], sig.args[3], sig.args[0].dtype))
+    total = cgutils.alloca_once(b, v.type)
+    with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        b.store(v.const(0.0), total)
+        with cgutils.for_range(b, rows) as row:
+            x = b.fmul(factor, v.load(a, b.add(b.mul(row.index, stride), i)))
+            b.store(b.fadd(b.load(total), b.fmul(x, x)), total)
+        v.store(b.load(total), out, i)
+    return context.get_dummy_value()
+
+
+@vector(_squares_of)
+def squares_of(a, out, n, factor):
+    """out[i] = sum over the rows of (factor * a[row, i])^2, for the first n columns."""
+    out[:n] = ((factor * a[:, :n]) ** 2).cumsum(0)[-1]
+
+
+def _sum_of_squares(context, b, sig, args):
+    scalar, bytes_ = context.get_data_type(sig.args[0].dtype), sig.args[0].dtype.bitwidth // 8
+    four = ir.VectorType(scalar, 4)
+    values, count = b.gep(pointer(context, b, sig, args, 0), [args[1]]), b.sub(args[2], args[1])
+    sums, rest = cgutils.alloca_once_value(b, ir.Constant(four, None)), b.and_(count, integer(3))
+    with cgutils.for_range(b, b.ashr(count, integer(2))) as loop:
+        x = b.load(b.bitcast(b.gep(values, [b.mul(loop.index, integer(4))]), four.as_pointer()), align=bytes_)
+        b.store(b.fadd(b.load(sums), b.fmul(x, x)), sums)
+    lanes = [b.extract_element(b.load(sums), ir.Constant(ir.IntType(32), i)) for i in range(4)]
+    first = cgutils.alloca_once_value(b, lanes[0])
+    with cgutils.for_range(b, rest) as loop:
+        x = b.load(b.gep(values, [b.add(b.sub(count, rest), loop.index)]))
+        b.store(b.fadd(b.load(first), b.fmul(x, x)), first)
+    return b.fadd(b.fadd(b.load(first), lanes[1]), b.fadd(lanes[2], lanes[3]))
+
+
+@vector(_sum_of_squares, returns=lambda values, *_: values.dtype)
+def sum_of_squares(values, start, stop):
+    """That of values[start:stop]: four sums side by side, in one order on any machine."""
+    x = values[start:stop]
+    whole = len(x) - len(x) % 4
+    a, b, c, d = np.vstack([np.zeros(4, x.dtype), (x * x)[:whole].reshape(-1, 4)]).cumsum(0)[-1]
+    a = np.append(a, (x * x)[whole:]).cumsum()[-1]
+    return (a + b) + (c + d)
 
 
 def _no_bad(context, b, dtype, values, n, verdict):

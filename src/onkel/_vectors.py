@@ -44,23 +44,37 @@ class Vectors:
     def fma(self, x, y, z):
         return self.call("fmuladd", x, y, z)
 
-    def total(self, sums):
-        """Sum of all lanes of all vectors, halving, in the same order for every vector length."""
+    def smaller(self, x, y):
+        """The smaller one in every lane; y where x is no number."""
+        return self.b.select(self.b.fcmp_ordered("<", x, y), x, y)
+
+    def larger(self, x, y):
+        """The larger one, likewise."""
+        return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
+
+    def fold(self, several, combine):
+        """One number of all lanes of all vectors, halving, in the same order for every vector length."""
         b = self.b
-        while len(sums) > 1:
-            half = len(sums) // 2
-            sums = [b.fadd(x, y) for x, y in zip(sums[:half], sums[half:])]
-        v, n = sums[0], self.lanes
+        while len(several) > 1:
+            half = len(several) // 2
+            several = [combine(x, y) for x, y in zip(several[:half], several[half:])]
+        v, n = several[0], self.lanes
         while n > 1:
             n //= 2
             take = lambda first: ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(first, first + n)))
-            v = b.fadd(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
+            v = combine(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
         return b.extract_element(v, ir.Constant(ir.IntType(32), 0))
+
+    def total(self, sums):
+        return self.fold(sums, self.b.fadd)
+
+    def bits(self, flags):
+        """A comparison as an integer, a bit for every lane."""
+        return self.b.bitcast(flags, ir.IntType(self.lanes))
 
     def any(self, flags):
         """Whether any lane of a comparison holds."""
-        bits = self.b.bitcast(flags, ir.IntType(self.lanes))
-        return self.b.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(self.lanes), 0))
+        return self.b.icmp_unsigned("!=", self.bits(flags), ir.Constant(ir.IntType(self.lanes), 0))
 
     def exp(self, x):
         """exp(x) for x <= 0, 0 on underflow: 2**n times a polynomial; n goes into the exponent bits by a shift."""

@@ -6,7 +6,7 @@ import numpy as np
 
 from ._jit import generic, jit
 from ._panels import panel_shape, slots
-from ._simd import aligned, dot
+from ._simd import aligned, dot, squares_of
 from .kernels import against, bases, itself, measure, of_bases
 from .rows import Dense, Sparse, move_point, store, take_dense, take_sparse
 
@@ -230,11 +230,7 @@ def coefficient(f, r, i):
 @jit(inline=True)
 def weights_of(f, out):
     """out[i] = sum over the outputs of the squared coefficients of point i."""
-    for i in range(f.count[SIZE]):
-        out[i] = 0.0
-    for r in range(f.coef.shape[0]):
-        for i in range(f.count[SIZE]):
-            out[i] += coefficient(f, r, i) ** 2
+    squares_of(f.coef, out, f.count[SIZE], f.lazy[SCALE])
 
 
 @jit(inline=True)

@@ -107,17 +107,17 @@ def matern52(gamma):
     return Kernel(MATERN52, float(gamma))
 
 
-@generic
+@generic(inline=True)
 def against(kernel, rows, t, points, norms, n, k):
     """k[i] = k(x, point i) for i < n."""
 
 
-@generic
+@generic(inline=True)
 def itself(kernel, rows, t):
     """k(x, x)."""
 
 
-@generic(default=True)
+@generic(default=True, inline=True)
 def measure(kernel, rows, t):
     """What `norms` keeps of x: |x|^2."""
     return sqnorm(rows, t)
@@ -139,9 +139,19 @@ def of_bases(kernel, rows, t, norms, n, base, c, k):
 
 @against.register(Kernel)
 def _(kernel, rows, t, points, norms, n, k):
-    if kernel.kind == RBF or kernel.kind >= EXPONENTIAL:
+    if kernel.kind == RBF:  # by far the most used: part of the loop that asks
         sqdists(rows, t, points, n, k, norms)
-    elif kernel.kind == LAPLACIAN:
+        exp_of(k, n, -kernel.gamma)
+    else:
+        compare(kernel, rows, t, points, norms, n, k)
+
+
+@jit(inside=True)
+def compare(kernel, rows, t, points, norms, n, k):
+    """`against` for any kernel."""
+    if base_of(kernel) == SQDISTS:
+        sqdists(rows, t, points, n, k, norms)
+    elif base_of(kernel) == L1DISTS:
         l1dists(rows, t, points, n, k, norms)
     else:
         dots(rows, t, points, n, k)
@@ -175,6 +185,12 @@ def finish(kernel, rows, t, norms, n, k):
 def _(kernel, rows, t):
     if kernel.kind == RBF or kernel.kind == LAPLACIAN or kernel.kind >= EXPONENTIAL:
         return 1.0
+    return of_itself(kernel, rows, t)
+
+
+@jit(inside=True)
+def of_itself(kernel, rows, t):
+    """k(x, x), for the kernels that are functions of inner products."""
     xx = sqnorm(rows, t) * 1.0
     if kernel.kind == POLY:
         return (kernel.gamma * xx + kernel.coef0) ** kernel.degree

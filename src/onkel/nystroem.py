@@ -14,8 +14,8 @@ import numpy as np
 import scipy.linalg
 
 from ._jit import jit
-from ._panels import padded, panel_dots, panel_shape, slots
-from ._simd import aligned
+from ._panels import block_dots, padded, panel_dots, panel_shape, slots
+from ._simd import aligned, put_row
 from .expansion import CHUNK, PAUSE, SEEN, SIZE, settle
 from .features import transform
 from .kernels import against, bases, measure, of_bases
@@ -28,7 +28,7 @@ RANK, READY = 1, 2  # beside SIZE, in a map's count
 
 class Work(NamedTuple):
     k: np.ndarray  # (slots,) k(x, landmarks)
-    ahead: np.ndarray  # (CHUNK, slots) what the kernel makes them of, for some rows at once
+    ahead: np.ndarray  # (CHUNK, slots) the same for some rows at once, and what the kernel makes it of
 
 
 class Nystroem(NamedTuple):
@@ -78,18 +78,30 @@ def matrix_of(map):
 
 @transform.register(Nystroem)
 def _(map, rows, first, last, z, stride):
-    kernel, points, _, norms, _, matrix, count, scratch = map
-    n, k = count[SIZE], scratch.k
-    many = False
-    for t in range(first, last):
-        c, at = (t - first) % CHUNK, (t - first) * stride
-        if c == 0:
-            many = bases(kernel, rows, t, min(CHUNK, last - t), points, 0, n, scratch.ahead, 0)
-        if many:
-            of_bases(kernel, rows, t, norms, n, scratch.ahead, c, k)
-        else:
-            against(kernel, rows, t, points, norms, n, k)
-        embed(matrix, count, k, z, at, stride)
+    kernel, points, _, norms, _, _, count, (k, ahead) = map
+    n = count[SIZE]
+    for start in range(first, last, CHUNK):
+        some = min(CHUNK, last - start)
+        many = bases(kernel, rows, start, some, points, 0, n, ahead, 0)
+        for c in range(some):
+            if many:
+                of_bases(kernel, rows, start + c, norms, n, ahead, c, k)
+            else:
+                against(kernel, rows, start + c, points, norms, n, k)
+            put_row(ahead, c, k, n)
+        embed_rows(map, some, z, (start - first) * stride, stride)
+
+
+@jit(inside=True)
+def embed_rows(map, rows, z, at, stride):
+    """z[at + c * stride:] = M k, with zeros up to the stride, for the rows k = `ahead`[c] of the scratch."""
+    rank, matrix = map.count[RANK], map.matrix
+    width = matrix.shape[2]
+    for p in range((rank + width - 1) // width):
+        block_dots(map.scratch.ahead, 0, rows, matrix, p, 0, min(width, rank - p * width), z, at, stride)
+    for c in range(rows):
+        for i in range(rank, stride):
+            z[at + c * stride + i] = 0
 
 
 @jit(inside=True)

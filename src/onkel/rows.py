@@ -12,10 +12,11 @@ from ._panels import (
     panel_dots,
     panel_l1dists,
     panel_sparse_dots,
-    panel_sparse_excess,
+    panel_sparse_l1dists,
+    panel_sparse_sqdists,
     panel_sqdists,
 )
-from ._simd import l1dists_of_excess, lowest_bit, sqdists_of_dots
+from ._simd import flat, lowest_bit, sum_of_squares
 
 DOTS, SQDISTS, L1DISTS = range(3)
 ZERO, ONE, EVERY = np.uint64(0), np.uint64(1), np.uint64(2**64 - 1)
@@ -41,7 +42,7 @@ def dots_in_panel(rows, t, points, p, n, out, at):
     """out[at + i] = <x, point i> for the first n points of panel p, i counted over all panels."""
 
 
-@generic
+@generic(inline=True)
 def sqdists(rows, t, points, n, out, norms):
     """out[i] = |x - point i|^2 for i < n; norms holds |point|^2."""
 
@@ -51,7 +52,7 @@ def l1dists(rows, t, points, n, out, norms):
     """out[i] = |x - point i| in the 1-norm for i < n; norms holds |point|."""
 
 
-@generic
+@generic(inline=True)
 def store(rows, t, points, used, i):
     """Point i = x; bit j of used[i] says that feature j may differ from 0."""
 
@@ -61,7 +62,7 @@ def copy_columns(rows, t, first, n, out, at):
     """out[at + i] = x_(first + i) for i < n; columns that x does not have are 0."""
 
 
-@generic
+@generic(inline=True)
 def sqnorm(rows, t):
     """|x|^2."""
 
@@ -100,8 +101,9 @@ def _(rows, what, first, count, points, start, stop, out, at, stride):
 @dots.register(Dense)
 def _(rows, t, points, n, out):
     values, (_, d, width) = rows.values, points.shape
-    for p in range((n + width - 1) // width):
-        panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_dots(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @dots_in_panel.register(Dense)
@@ -113,15 +115,17 @@ def _(rows, t, points, p, n, out, at):
 @sqdists.register(Dense)
 def _(rows, t, points, n, out, norms):
     values, (_, d, width) = rows.values, points.shape
-    for p in range((n + width - 1) // width):
-        panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_sqdists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @l1dists.register(Dense)
 def _(rows, t, points, n, out, norms):
     values, (_, d, width) = rows.values, points.shape
-    for p in range((n + width - 1) // width):
-        panel_l1dists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_l1dists(values, values, t * d, t * d + d, points, p, min(width, n - p * width), out, 0)
 
 
 @store.register(Dense)
@@ -146,7 +150,7 @@ def _(rows, t, first, n, out, at):
 @sqnorm.register(Dense)
 def _(rows, t):
     values, d = rows.values, rows.values.shape[1]
-    return norm_of(values.reshape(values.size), t * d, t * d + d)
+    return norm_of(flat(values), t * d, t * d + d)
 
 
 @l1norm.register(Dense)
@@ -162,34 +166,41 @@ def _(rows, t):
 
 @dots.register(Sparse)
 def _(rows, t, points, n, out):
-    sparse_dots(rows.values, rows.indices, rows.indptr[t], rows.indptr[t + 1], points, n, out)
-
-
-@jit
-def sparse_dots(values, indices, start, stop, points, n, out):
-    width = points.shape[2]
-    for p in range((n + width - 1) // width):
-        panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out, 0)
+    values, indices, (start, stop), width = rows.values, rows.indices, span(rows, t), points.shape[2]
+    for p in range(points.shape[0]):
+        if p * width < n:
+            panel_sparse_dots(values, indices, start, stop, points, p, min(width, n - p * width), out, 0)
 
 
 @dots_in_panel.register(Sparse)
 def _(rows, t, points, p, n, out, at):
-    panel_sparse_dots(rows.values, rows.indices, rows.indptr[t], rows.indptr[t + 1], points, p, n, out, at)
+    start, stop = span(rows, t)
+    panel_sparse_dots(rows.values, rows.indices, start, stop, points, p, n, out, at)
 
 
 @sqdists.register(Sparse)
 def _(rows, t, points, n, out, norms):
-    start, stop = rows.indptr[t], rows.indptr[t + 1]
-    sparse_dots(rows.values, rows.indices, start, stop, points, n, out)
-    sqdists_of_dots(out, norms, n, norm_of(rows.values, start, stop))
+    values, indices, (start, stop), width = rows.values, rows.indices, span(rows, t), points.shape[2]
+    xx = norm_of(values, start, stop)
+    for p in range(points.shape[0]):
+        if p * width < n:
+            wide = min(width, n - p * width)
+            panel_sparse_sqdists(values, indices, start, stop, points, p, wide, out, 0, norms, xx)
 
 
 @l1dists.register(Sparse)
 def _(rows, t, points, n, out, norms):
-    width, start, stop = points.shape[2], rows.indptr[t], rows.indptr[t + 1]
-    for p in range((n + width - 1) // width):
-        panel_sparse_excess(rows.values, rows.indices, start, stop, points, p, min(width, n - p * width), out, 0)
-    l1dists_of_excess(out, norms, n, 0.0)
+    values, indices, (start, stop), width = rows.values, rows.indices, span(rows, t), points.shape[2]
+    for p in range(points.shape[0]):
+        if p * width < n:
+            wide = min(width, n - p * width)
+            panel_sparse_l1dists(values, indices, start, stop, points, p, wide, out, 0, norms, 0.0)
+
+
+@jit(inline=True, inside=True)
+def span(rows, t):
+    """Where the numbers of row t are."""
+    return rows.indptr[t], rows.indptr[t + 1]
 
 
 @store.register(Sparse)
@@ -197,10 +208,15 @@ def _(rows, t, points, used, i):
     width = points.shape[2]
     p, lane = i // width, i % width
     clear(points, used, i)
+    word, bits = 0, ZERO
     for q in range(rows.indptr[t], rows.indptr[t + 1]):
-        j = rows.indices[q]
+        j = np.int64(rows.indices[q])
         points[p, j, lane] = rows.values[q]
-        used[i, j // 64] |= ONE << np.uint64(j % 64)
+        if j // 64 != word:  # columns come in order: a word at a time
+            used[i, word] |= bits
+            word, bits = j // 64, ZERO
+        bits |= ONE << np.uint64(j % 64)
+    used[i, word] |= bits
 
 
 @jit
@@ -238,19 +254,10 @@ def _(rows, t):
     return total
 
 
-@jit
+@jit(inline=True)
 def norm_of(values, start, stop):
-    """Sum of squares of a stretch of a flat array: four sums side by side, in an order no compiler may change."""
-    a = b = c = e = values.dtype.type(0)
-    whole = stop - (stop - start) % 4
-    for p in range(start, whole, 4):
-        a += values[p] * values[p]
-        b += values[p + 1] * values[p + 1]
-        c += values[p + 2] * values[p + 2]
-        e += values[p + 3] * values[p + 3]
-    for p in range(whole, stop):
-        a += values[p] * values[p]
-    return (a + b) + (c + e)
+    """Sum of squares of a stretch of a flat array."""
+    return sum_of_squares(values, start, stop)
 
 
 # A stored point as an example, to compare it with its fellows.

@@ -525,7 +525,7 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     def _numbered(self, y: Any, first: bool, classes: Any) -> np.ndarray:
         """The labels as -1 and +1, or as positions in `classes_`."""
         if first:
-            check_classification_targets(y)
+            check_classification_targets(y if classes is None else classes)
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(
@@ -662,7 +662,7 @@ def _canonical(X: Any) -> Any:
 def _largest_sqnorm(X: Any) -> float:
     with np.errstate(over="ignore"):
         if sp.issparse(X):
-            most = float(np.abs(X.data).max(initial=0))
+            most = max(float(X.data.max(initial=0)), -float(X.data.min(initial=0)))
             return most * most * int(np.diff(X.indptr).max(initial=0))
         return float(np.einsum("ij,ij->i", X, X).max())
 

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
+from .._simd import clamp, flat
 from ..expansion import SCALE, SIZE, Expansion, full, insert, shrink, weights_of
 from ..kernels import Kernel
 from ..losses import Loss, slope
@@ -42,9 +43,9 @@ def _(self, rows, t, y, weight, scores):
     if push != 0.0:
         if full(f):
             i = thin_out(self)
-            clip(self, 0, f.count[SIZE])
+            clamp(flat(f.coef), f.coef.size, most(self))
             insert(f, i, kernel, rows, t, eta * push * weight)
-            clip(self, i, i + 1)  # by itself: what was just written is slow to read with its neighbours
+            clip(self, i)  # by itself: what was just written is slow to read with its neighbours
         else:
             insert(f, f.count[SIZE], kernel, rows, t, eta * push * weight)
 
@@ -90,10 +91,14 @@ def chances(f, p, n):
 
 
 @jit(inline=True)
-def clip(self, start, stop):
-    """No coefficient of the points start..stop-1 larger than eta cap."""
-    f = self.f
-    most = self.eta * self.cap / f.lazy[SCALE]
+def most(self):
+    """The largest coefficient, eta cap, as coefficients are stored."""
+    return self.eta * self.cap / self.f.lazy[SCALE]
+
+
+@jit(inline=True)
+def clip(self, i):
+    """No coefficient of point i larger than eta cap."""
+    f, limit = self.f, most(self)
     for r in range(f.coef.shape[0]):
-        for i in range(start, stop):
-            f.coef[r, i] = min(max(f.coef[r, i], -most), most)
+        f.coef[r, i] = min(max(f.coef[r, i], -limit), limit)
