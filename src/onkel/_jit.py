@@ -183,8 +183,11 @@ def vector(build, returns=lambda *args: types.void):
 _routines = {}  # symbol: the engine that holds it
 
 
-def routine(context, b, name, dtype, emit, args):
-    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result."""
+def routine(context, b, name, dtype, emit, args, unroll=True):
+    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result.
+
+    `unroll`: whether LLVM may unroll loops further, which short ones of changing length do not like.
+    """
     processor = hashlib.sha256(repr(context.codegen().magic_tuple()).encode()).hexdigest()[:8]
     symbol = f"onkel_{name}_{dtype}.{_engine.hexdigest()[:16]}.{processor}"
     kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
@@ -194,7 +197,7 @@ def routine(context, b, name, dtype, emit, args):
         inside = ir.IRBuilder(function.append_basic_block())
         emit(context, inside, dtype, *function.args)
         inside.ret_void()
-        code = _machine_code(str(module), context.codegen().magic_tuple())
+        code = _machine_code(str(module), context.codegen().magic_tuple(), unroll)
         _keep(symbol, code)
         _link(symbol, code)
     b.call(cgutils.get_or_insert_function(b.module, kind, symbol), args)
@@ -232,9 +235,11 @@ def _target(triple, processor, features):
     )
 
 
-def _machine_code(text, machine):
+def _machine_code(text, machine, unroll):
     module, target = llvm.parse_assembly(text), _target(*machine)
-    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_unrolling = unroll
+    builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
     return target.emit_object(module)
 

@@ -44,18 +44,35 @@ class Vectors:
     def fma(self, x, y, z):
         return self.call("fmuladd", x, y, z)
 
+    def halved(self, vectors):
+        """Their sum: one half and the other, and so on."""
+        while len(vectors) > 1:
+            half = len(vectors) // 2
+            vectors = [self.b.fadd(x, y) for x, y in zip(vectors[:half], vectors[half:])]
+        return vectors[0]
+
     def total(self, sums):
         """Sum of all lanes of all vectors, halving, in the same order for every vector length."""
         b = self.b
-        while len(sums) > 1:
-            half = len(sums) // 2
-            sums = [b.fadd(x, y) for x, y in zip(sums[:half], sums[half:])]
-        v, n = sums[0], self.lanes
+        v, n = self.halved(sums), self.lanes
         while n > 1:
             n //= 2
             take = lambda first: ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(first, first + n)))
             v = b.fadd(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
         return b.extract_element(v, ir.Constant(ir.IntType(32), 0))
+
+    def totals(self, vectors):
+        """The total of every one of as many vectors as they have lanes, side by side."""
+        b, n = self.b, self.lanes
+        while n > 1:  # every vector holds lanes / n of them, n parts of each
+            n //= 2
+            firsts = [lane for lane in range(2 * self.lanes) if lane % (2 * n) < n]
+            take = lambda at: ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [lane + at for lane in firsts])
+            vectors = [
+                b.fadd(b.shuffle_vector(x, y, take(0)), b.shuffle_vector(x, y, take(n)))
+                for x, y in zip(vectors[::2], vectors[1::2])
+            ]
+        return vectors[0]
 
     def any(self, flags):
         """Whether any lane of a comparison holds."""

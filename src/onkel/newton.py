@@ -11,7 +11,8 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import slots
-from ._simd import BLOCK, add_times, aligned, dot, exchange
+from ._simd import add_times, aligned
+from ._triangles import triangle_dots, triangle_exchange
 from .losses import bend, slope
 from .outputs import aim_alone
 
@@ -28,6 +29,10 @@ class Curve(NamedTuple):
 
 class Work(NamedTuple):
     q: np.ndarray  # (slots,) A^-1 z
+    f: np.ndarray  # (slots,) U'z
+    g: np.ndarray  # (slots,) D U'z
+    x: np.ndarray  # (slots,) how far a column of U moves along the part of q there is so far
+    sums: np.ndarray  # (slots + 1,) 1 + c times the part of z'A^-1 z there is so far
 
 
 class Newton(NamedTuple):
@@ -58,7 +63,7 @@ def newton(capacity, outputs, alpha, clip):
         aligned((outputs, n), float),
         float(alpha),
         float(clip),
-        Work(aligned(n, float)),
+        Work(*(aligned(size, float) for size in (n, n, n, n, n + 1))),
     )
 
 
@@ -94,20 +99,20 @@ def length(turn, size):
 def solve(newton, r, z, n, sharp):
     """Leave A^-1 z in the scratch and return z'A^-1 z, both from before A gains sharp z z'."""
     columns, diagonal, outputs = newton.columns, newton.diagonal, newton.weights.shape[0]
-    q = newton.scratch.q
-    for j in range(-(-n // BLOCK) * BLOCK):
-        q[j] = 0.0
-    size, before = 0.0, 1.0
+    q, f, g, x, sums = newton.scratch
+    triangle_dots(columns, r, outputs, 0, n, z, f)
+    size = 0.0
+    sums[0] = 1.0
     for j in range(n):
-        row = j * outputs + r
-        f = z[j] + dot(columns, row, z, j)
-        g = diagonal[r, j] * f
-        size += f * g
-        after = 1.0 + sharp * size
-        exchange(columns, row, q, j, -sharp * f / before, g)
-        diagonal[r, j] *= before / after
-        q[j] = g
-        before = after
+        f[j] += z[j]
+        g[j] = diagonal[r, j] * f[j]
+        size += f[j] * g[j]
+        sums[j + 1] = 1.0 + sharp * size
+    for j in range(n):
+        x[j] = -sharp * f[j] / sums[j]
+    for j in range(n):
+        diagonal[r, j] *= sums[j] / sums[j + 1]
+    triangle_exchange(columns, r, outputs, n, x, g, q)
     return size
 
 
