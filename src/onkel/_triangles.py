@@ -104,9 +104,9 @@ def _exchange(context, b, dtype, a, stride, n, x, y, z):
 def triangle_exchange(a, row, step, n, x, y, z):
     """z = 0; then for every row i < n: it gains x[i] z, and z gains y[i] times what it was, and z[i] = y[i].
 
-    The diagonal is 0, too; it stands for ones.
+    The diagonal is 0, too, and stands for ones. z is cleared up to a multiple of eight.
     """
-    z[:n] = 0.0
+    z[: -(-n // EIGHT) * EIGHT] = 0.0
     for i in range(n):
         old = a[row + i * step, :i].copy()
         a[row + i * step, :i] += x[i] * z[:i]

@@ -52,18 +52,18 @@ def matrix_of(factor, r=0):
     return factor.rows[r :: len(factor.size)][:n, :n].copy()
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def weigh(factor, r, k):
     """b = S k, from the kernel row of all stored points; clears what `dot` reads beyond, here and in u."""
     b, u, _ = factor.scratch
     n = factor.size[r]
+    for i in range(-(-n // BLOCK) * BLOCK):
+        b[i] = u[i] = 0.0
     for i in range(n):
         b[i] = factor.roots[r, i] * k[factor.place[r, i]]
-    for i in range(n, -(-n // BLOCK) * BLOCK):
-        b[i] = u[i] = 0.0
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def embed(factor, r):
     """u = F b."""
     b, u, _ = factor.scratch

@@ -1,6 +1,6 @@
 """Online Newton steps: A = alpha I + sum of c z z' over the rounds, w <- w - A^-1 g, predictions in [-clip, clip].
 
-A^-1 = U D U' with a unit triangular U and a diagonal D, which a round changes in one pass (Bierman, Automatica 13,
+A^-1 = U D U' with a unit triangular U and a diagonal D, which a round changes as it goes (Bierman, Automatica 13,
 1977). Unlike an inverse that is corrected by rank-one terms, it cannot lose its symmetry or a positive eigenvalue, and
 rounding errors do not build up: it never has to be computed afresh.
 """
@@ -73,12 +73,12 @@ def inverse_of(newton, n, r=0):
     return (U * newton.diagonal[r, :n]) @ U.T
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def bounded(score, clip):
     return min(max(score, -clip), clip)
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def judge(task, loss, curve, score, clip, y, r, weight):
     """What output r asks for, given its score before the bound; a weight multiplies the loss."""
     f = bounded(score, clip)
@@ -88,14 +88,14 @@ def judge(task, loss, curve, score, clip, y, r, weight):
     return Turn(score - f, weight * push, weight * sharp)
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def length(turn, size):
     """The step along A^-1 z of a round, size = z'A^-1 z before it: into the bounds, then down the gradient."""
     step = turn.push / (1.0 + turn.sharp * size)
     return step + turn.excess / size if size > LEAST else step
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def solve(newton, r, z, n, sharp):
     """Leave A^-1 z in the scratch and return z'A^-1 z, both from before A gains sharp z z'."""
     columns, diagonal, outputs = newton.columns, newton.diagonal, newton.weights.shape[0]
@@ -116,7 +116,7 @@ def solve(newton, r, z, n, sharp):
     return size
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def move(newton, r, n, step):
     """w <- w - step A^-1 z."""
     add_times(newton.weights, r, newton.scratch.q, 0, n, -step)

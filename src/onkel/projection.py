@@ -10,7 +10,7 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import panel_dots, panel_shape, slots
-from ._simd import aligned, dot
+from ._simd import add_times, aligned, dot
 from .expansion import SIZE, discard
 
 DOUBT = 1e-3  # a squared distance below DOUBT * k(x, x) is computed again, with the Gram matrix
@@ -60,14 +60,13 @@ def times(matrix, vector, n, out):
 
 @jit
 def add_outer(matrix, n, u, factor):
-    """matrix += factor u u' on the leading n x n part."""
-    width = matrix.shape[2]
+    """matrix += factor u u' on the leading n x n part; u is 0 beyond."""
+    panels, capacity, width = matrix.shape
+    rows = matrix.reshape(panels * capacity, width)
     for p in range((n + width - 1) // width):
         first = p * width
         for j in range(n):
-            step = factor * u[j]
-            for i in range(min(width, n - first)):
-                matrix[p, j, i] += step * u[first + i]
+            add_times(rows, p * capacity + j, u, first, min(width, n - first), factor * u[j])
 
 
 @jit

@@ -80,19 +80,19 @@ def _(self, rows, t, y, weight, scores):
         count[CHANGED] = 1
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def restarts(self):
     """Whether the next round begins anew. Until it comes, the model is the old one."""
     return self.manner == RESTART and self.count[CHANGED] == 1
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def bound(self):
     """That of the predictions of the next round."""
     return np.inf if self.manner == LITERAL and self.count[CHANGED] else self.newton.clip
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def learn_output(self, r, y, weight, wider):
     """The Newton step of one output on the embedding in the scratch."""
     newton, u, n = self.newton, self.span.scratch.u, self.span.size[0]
