@@ -18,6 +18,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, overload
 
 SHELLS = {"estimators", "io", "evaluation", "datasets", "cli"}  # no compiled code there is used from another file
@@ -92,16 +94,44 @@ def _file_of(body):
     return "".join(lines)
 
 
+class _Part(JITCodeLibrary):
+    """Code that others take in, where LLVM optimises it. Its own machine code would never run, so there is none."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        whole, module = self._final_module, self._codegen._create_empty_module(self.name)
+        for held in whole.global_variables:
+            if "NumbaEnv" in held.name:  # numba fills it in
+                place = ir.GlobalVariable(module, cgutils.voidptr_t, held.name)
+                place.linkage, place.initializer = "common", ir.Constant(cgutils.voidptr_t, None)
+        self._final_module = llvm.parse_assembly(str(module))
+        super()._finalize_final_module()
+        self._final_module = whole
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self):
+        state = self.state
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return [DefaultPassBuilder.define_nopython_pipeline(state)]
+
+
+_INSIDE = {"pipeline_class": _PartCompiler, "no_cpython_wrapper": True}
+
+
 def jit(function=None, *, inline=False, inside=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
     _nrt=False: no reference counting, hence no allocation, which then is a compile error. `inline` asks LLVM to
     inline (numba's own inline="always" gave wrong results). `inside`: only compiled code calls it, which spares what
-    unpacks Python's tuples of arrays. No fastmath: sums keep their order on every machine.
+    unpacks Python's tuples of arrays, and its own machine code. No fastmath: sums keep their order on every machine.
     """
     if function is None:
         return functools.partial(jit, inline=inline, inside=inside)
-    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
+    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, **(_INSIDE if inside else {})}
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     if COMPILED:
         _compiled.append(compiled)
@@ -153,7 +183,7 @@ def generic(stub=None, *, default=False, inline=False):
     def choose(*kinds):
         return body_for(getattr(kinds[0], "instance_class", type(kinds[0])))
 
-    options = {"_nrt": False, "forceinline": inline, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    options = {"_nrt": False, "forceinline": inline, "no_cfunc_wrapper": True, **_INSIDE}
     overload(call, strict=False, jit_options=options)(choose)
     return call
 

@@ -98,7 +98,7 @@ def _(map, rows, first, last, z, stride):
             double_angles(z, c * stride, n, stride // 2, np.sqrt(n), z, c * stride)
 
 
-@jit
+@jit(inside=True)
 def waves(z, at, half, n):
     """The features from the n angles at z[at:], and zeros where whole vectors were written behind them."""
     sincos_of(z, at, n, half, 1.0 / np.sqrt(n))
@@ -120,7 +120,7 @@ def _(map, rows, first, last, z, stride):
         waves(z, at, stride // 2, map.n)
 
 
-@jit
+@jit(inside=True)
 def add_angles(map, k, b, z, at):
     """z[at:] += block b of the angles, as far as tile k goes, whose columns are in the scratch."""
     x, y, p = map.scratch.x, map.scratch.y, map.scratch.x.shape[0]
@@ -445,7 +445,7 @@ def fan_out(map, j, z, stride):
     return i
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def scaled(angles, at, n, scale, z):
     """z = scale * angles, for n entries of these from `at` on."""
     for i in range(n):

@@ -150,19 +150,19 @@ def landmarks(m, capacity, rank, dtype):
     )
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_landmarks(pool, map, kernel, i):
     """The map of kernel i."""
     return Landmarks(kernel, pool, map.place[i], map.norms[i], map.born[i], map.matrix[i], map.count[i], map.scratch)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def limit(bank, i, held):
     """Most points that expansion i may have when all together hold `held`: at the common limit, as many as it has."""
     return bank.budget if held < bank.total else bank.count[i, SIZE]
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def member(pool, bank, i, budget):
     """Expansion i."""
     s = bank.scratch
@@ -187,7 +187,7 @@ def member(pool, bank, i, budget):
 # Kernel rows.
 
 
-@jit
+@jit(inside=True)
 def measure_from(pool, base, rows, t):
     """The inner products or distances of x with all points."""
     n, out = pool.count[SIZE], pool.scratch.bases[base]
@@ -199,7 +199,7 @@ def measure_from(pool, base, rows, t):
         l1dists(rows, t, pool.points, n, out, pool.lengths)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def gather(f, kernel, rows, t, k):
     """k[j] = k(x, point j) from what `measure_from` left."""
     base, place, n = f.pool.scratch.bases[base_of(kernel)], f.place, f.count[SIZE]
@@ -228,7 +228,7 @@ def _(f, rows, t, i):
     move_in(f, rows, t, i)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def move_in(f, rows, t, i):
     """Point i of f = x, stored if no other expansion did so in this round; the point that was there loses a user."""
     pool, latest = f.pool, f.pool.scratch.latest
@@ -240,7 +240,7 @@ def move_in(f, rows, t, i):
     pool.users[latest[0]] += 1
 
 
-@jit
+@jit(inside=True)
 def leave(pool, place):
     """One user less; a place without users is free."""
     pool.users[place] -= 1
@@ -249,7 +249,7 @@ def leave(pool, place):
         pool.count[FREE] += 1
 
 
-@jit
+@jit(inside=True)
 def enter(pool, rows, t):
     """Store x in a free place, the one that became free last, or behind all."""
     if pool.count[FREE] > 0:
@@ -263,7 +263,7 @@ def enter(pool, rows, t):
     return place
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def crowded(pool):
     """Whether a further point would need more room."""
     capacity = pool.users.shape[0]

@@ -53,7 +53,7 @@ def pace(eta, level):
     return min(0.5, eta / np.sqrt(2.0**level))
 
 
-@jit
+@jit(inside=True)
 def begun(levels, t):
     """Intervals of lengths 1, 2, 4, ... there are in round t: those up to t."""
     n = 0
@@ -62,7 +62,7 @@ def begun(levels, t):
     return n
 
 
-@jit
+@jit(inside=True)
 def shares(log, n, out):
     """out = the first n weights, of which `log` are the logarithms, made to sum to 1."""
     top, total = log[0], 0.0
@@ -75,7 +75,7 @@ def shares(log, n, out):
         out[i] /= total
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def model_of(f, k, i):
     """Linear model number k, which is one of kernel i."""
     s = f.scratch
@@ -130,13 +130,13 @@ def _(self, rows, t, y, weight, scores):
     restart(self, np.int64(f.lazy[ROUNDS]) + 1)
 
 
-@jit
+@jit(inside=True)
 def suffered(task, loss, scores, t, y, move, more, ceiling):
     """The loss of scores[t], and `more`, as a part of the ceiling."""
     return min(value(loss, aim(task, scores, t, y, move)[1]) + more, ceiling) / ceiling
 
 
-@jit
+@jit(inside=True)
 def restart(self, t):
     """Forget what belongs to intervals that end before round t."""
     f, m = self.part.f, self.log.shape[1]

@@ -87,7 +87,7 @@ def chances(f, p, n):
         p[i] /= positive
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def clip(self):
     """No coefficient larger than eta cap."""
     f = self.f

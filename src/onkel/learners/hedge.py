@@ -199,12 +199,12 @@ def _(part, base, table, i, held, chance):
     return NOGD(map, part.task, part.loss, part.rule, part.moment, nth_linear(part.f, i))
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_budget(budget, i):
     return Budget(budget.kind, budget.rng[i])
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_linear(f, i):
     s = f.scratch
     own = LinearScratch(s.move, s.mean, s.z[i], s.at)
@@ -294,7 +294,7 @@ def _(one, rows, t, told, i):
     predict(f, told, i)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def hear_all(part, base, table, rows, t, told):
     """Leave the scores of every kernel's learner in told."""
     for j in range(told.shape[0]):
@@ -302,7 +302,7 @@ def hear_all(part, base, table, rows, t, told):
         hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def weigh(hedge):
     """odds = the weights, 1 for the best; chance = (1 - smoothing) odds + smoothing."""
     odds, chance, cost, delta = hedge.scratch.odds, hedge.scratch.chance, hedge.cost, hedge.smoothing
@@ -318,7 +318,7 @@ def weigh(hedge):
             chance[i] = odds[i] + delta * (1.0 - odds[i])
 
 
-@jit
+@jit(inside=True)
 def draw(hedge, rounds):
     """Who takes part in a round: numbers that depend on the round alone."""
     m = hedge.cost.shape[0]
@@ -327,7 +327,7 @@ def draw(hedge, rounds):
         hedge.scratch.drawn[i] = 1.0 if u < hedge.scratch.chance[i] else 0.0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def combine(hedge, task, scores, t, drawn):
     """scores[t] = the weighted votes, or scores, of all kernels, or of those drawn."""
     told, said = hedge.scratch.told, hedge.scratch.said
@@ -351,7 +351,7 @@ def combine(hedge, task, scores, t, drawn):
         scores[t, r] = said[r]
 
 
-@jit
+@jit(inside=True)
 def winner(told, i):
     """The best class of kernel i; of equals the first."""
     best = 0
@@ -428,7 +428,7 @@ def _(base):
     return crowded(base)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def judge(hedge, task, loss, y, move):
     """Count the kernels' mistakes, and leave in the scratch what their weights learn from."""
     told, out = hedge.scratch.told, hedge.scratch.loss
@@ -438,7 +438,7 @@ def judge(hedge, task, loss, y, move):
         out[i] = value(loss, gap) if hedge.weighting == LOSS else wrong
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def punish(hedge, i):
     """theta_i <- theta_i discount^mistake, or theta_i exp(-rate loss / ceiling)."""
     if hedge.weighting == HEDGE:
@@ -447,7 +447,7 @@ def punish(hedge, i):
         hedge.cost[i] += hedge.rate * hedge.scratch.loss[i]
 
 
-@jit
+@jit(inside=True)
 def note(hedge, seen):
     """Add the weights to their path; when it is full, every other row leaves, and the next ones come half as often."""
     path, when, marks = hedge.path, hedge.when, hedge.marks
