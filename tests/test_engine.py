@@ -18,7 +18,7 @@ import onkel
 from onkel import _jit, _panels, _simd, _triangles, rng, state
 from onkel._jit import COMPILED, jit
 from onkel._panels import panel_shape, slots
-from onkel.expansion import empty
+from onkel.expansion import empty, full
 
 ROOT = Path(onkel.__file__).parent
 compiled_only = pytest.mark.skipif(not COMPILED, reason="about compiled code")
@@ -151,7 +151,21 @@ def test_an_allocation_does_not_compile():
         allocate(3)
 
 
+@compiled_only
+def test_parts_of_compiled_code_are_not_for_python():
+    f = empty(16, 3)
+    for _ in range(2):  # before it is compiled, and when it is
+        with pytest.raises(TypeError, match="Only compiled code may call full"):
+            full(f)
+        assert not is_full(f)
+
+
 # ------------------------------------------------------------------ vector routines
+
+
+@jit
+def is_full(f):
+    return full(f)
 
 
 @jit

@@ -122,6 +122,16 @@ class _PartCompiler(CompilerBase):
 _INSIDE = {"pipeline_class": _PartCompiler, "no_cpython_wrapper": True}
 
 
+def _seal(compiled):
+    """Python may not call a function without machine code."""
+
+    def refuse(*args, **named):
+        raise TypeError(f"Only compiled code may call {compiled.py_func.__name__}, which is jitted as inside.")
+
+    compiled.add_overload = lambda result: compiled.overloads.update({tuple(result.signature.args): result})
+    compiled._compile_for_args = refuse
+
+
 def jit(function=None, *, inline=False, inside=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
@@ -136,6 +146,8 @@ def jit(function=None, *, inline=False, inside=False):
     if COMPILED:
         _compiled.append(compiled)
         _freshen(compiled)
+        if inside:
+            _seal(compiled)
     return compiled
 
 
