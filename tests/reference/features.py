@@ -100,10 +100,9 @@ def fogd(
     draw=None,
 ):
     """Lu, Hoi, Wang, Zhao & Liu, Large scale online kernel learning, 2016, Algorithm 1."""
-    frequencies = random_frequencies(features, kernel, n_components, X.shape[1], draw)
-    model = LinearModel(fourier_features(frequencies), 2 * n_components, outputs)
-    step = linear_rule(task, rule=rule, loss=loss, eta=eta, schedule=schedule, reg=reg, C=C, epsilon=epsilon)
-    return online(lambda at: step(model, at), model, X, y, task, epsilon=epsilon, weights=weights, average=average)
+    made = {"map": {"features": features, "n_components": n_components}, "loss": loss, "rule": rule, "reg": reg, "C": C}
+    made |= {"eta": eta, "schedule": schedule, "epsilon": epsilon, "average": average}
+    return mapped(X, y, kernel, task, outputs, **made, weights=weights, draw=draw)
 
 
 def nystroem_features(kernel, points, rank):

@@ -68,7 +68,7 @@ def common_options(command: Any) -> Any:
 def learn(
     source: str, algorithm: str | None, output: str | None, test: str | None, task: Task | None, classes: str | None,
     param: tuple[str, ...], seed: int, rows: int | None, checkpoint: int | None, resume: bool, as_json: bool,
-    quiet: bool,     **options: Any,
+    quiet: bool, **options: Any,
 ) -> None:  # fmt: skip
     """Learn from SOURCE, row by row, in one pass.
 

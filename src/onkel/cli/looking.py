@@ -7,12 +7,11 @@ from typing import Any, NamedTuple
 import click
 import numpy as np
 
-from ..io.streams import Batch, Stream, StreamError
+from ..io.streams import MOST_LABELS, Batch, Stream, StreamError
 from .learners import Task
 from .options import Source
 
 PEEK = 500  # rows of the first batch
-MOST_LABELS = 50  # numbers of more values than that are no labels
 
 
 class Found(NamedTuple):

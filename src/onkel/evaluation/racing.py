@@ -10,6 +10,7 @@ import numpy as np
 from ..alignment import distances, gamma_of
 from ..estimators._online import OnlineEstimator
 from ..io.model_files import ESTIMATORS
+from ..io.streams import MOST_LABELS
 from .reports import Checkpoint, Report, finite
 from .runs import _read, _rows, _stacked, progressive, repeated
 
@@ -27,7 +28,6 @@ FIELD: dict[str, dict[str, Any]] = {
 }
 WINDOW = 1000  # examples that count as of late, of a stream whose length is not known
 PEEK = 500  # rows that the kernel width is made from
-MOST_LABELS = 50  # numbers of more values than that are no labels
 Say = Callable[[str, str], None]
 
 

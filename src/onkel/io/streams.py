@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 BATCH_ROWS = 4096
+MOST_LABELS = 50  # numbers of more values than that are no labels
 MOST_FEATURES = 2**24  # columns, unless the caller allows more: a wrong index should not cost gigabytes
 Position = dict[str, Any]  # of numbers and words; fit for JSON
 
