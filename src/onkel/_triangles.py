@@ -10,11 +10,16 @@ from llvmlite import ir
 from numba.core import cgutils
 
 from ._jit import routine, vector
-from ._simd import ceil, integer, pointer
+from ._simd import LINE, ceil, integer, pointer
 from ._vectors import Vectors
 
 EIGHT = 8  # rows side by side: what is read of the other factor serves eight sums
 TILE = 4  # machine vectors of columns that stay in registers
+
+
+def stride(slots):
+    """From one row of doubles to the next: an odd number of lines, or many would meet in a few sets of the cache."""
+    return slots + LINE // 8
 
 
 def _routine(name, emit):

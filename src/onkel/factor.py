@@ -15,7 +15,7 @@ import numpy as np
 from ._jit import jit
 from ._panels import slots
 from ._simd import BLOCK, aligned
-from ._triangles import triangle_dots, triangle_sums
+from ._triangles import stride, triangle_dots, triangle_sums
 
 
 class Work(NamedTuple):
@@ -25,7 +25,7 @@ class Work(NamedTuple):
 
 
 class Factor(NamedTuple):
-    rows: np.ndarray  # (capacity * outputs, slots) lower triangular
+    rows: np.ndarray  # (capacity * outputs, stride) lower triangular
     roots: np.ndarray  # (outputs, slots)
     place: np.ndarray  # (outputs, capacity) slots of the points
     size: np.ndarray  # (outputs,)
@@ -37,7 +37,7 @@ def factor(capacity, outputs, ridge):
     """Factors without points."""
     n = slots(capacity, float)
     return Factor(
-        aligned((capacity * outputs, n), float),
+        aligned((capacity * outputs, stride(n)), float),
         aligned((outputs, n), float),
         np.zeros((outputs, capacity), np.int64),
         np.zeros(outputs, np.int64),

@@ -12,7 +12,7 @@ import numpy as np
 from ._jit import jit
 from ._panels import slots
 from ._simd import add_times, aligned
-from ._triangles import triangle_dots, triangle_exchange
+from ._triangles import stride, triangle_dots, triangle_exchange
 from .losses import bend, slope
 from .outputs import aim_alone
 
@@ -39,7 +39,7 @@ class Newton(NamedTuple):
     """Weights on features z and the inverse of A, for every output; always float64."""
 
     weights: np.ndarray  # (outputs, slots)
-    columns: np.ndarray  # (capacity * outputs, slots) column j of U, of output r, without its 1: row j * outputs + r
+    columns: np.ndarray  # (capacity * outputs, stride) column j of U, of output r, without its 1: row j * outputs + r
     diagonal: np.ndarray  # (outputs, slots) of D
     alpha: float
     clip: float
@@ -59,7 +59,7 @@ def newton(capacity, outputs, alpha, clip):
     n = slots(capacity, float)
     return Newton(
         aligned((outputs, n), float),
-        aligned((capacity * outputs, n), float),
+        aligned((capacity * outputs, stride(n)), float),
         aligned((outputs, n), float),
         float(alpha),
         float(clip),
