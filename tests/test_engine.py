@@ -15,10 +15,10 @@ import reference as ref
 import scipy.stats
 
 import onkel
-from onkel import _jit, _panels, _simd, rng, state
+from onkel import _jit, _panels, _simd, _triangles, rng, state
 from onkel._jit import COMPILED, jit
 from onkel._panels import panel_shape, slots
-from onkel.expansion import empty
+from onkel.expansion import empty, full
 
 ROOT = Path(onkel.__file__).parent
 compiled_only = pytest.mark.skipif(not COMPILED, reason="about compiled code")
@@ -151,7 +151,21 @@ def test_an_allocation_does_not_compile():
         allocate(3)
 
 
+@compiled_only
+def test_parts_of_compiled_code_are_not_for_python():
+    f = empty(16, 3)
+    for _ in range(2):  # before it is compiled, and when it is
+        with pytest.raises(TypeError, match="Only compiled code may call full"):
+            full(f)
+        assert not is_full(f)
+
+
 # ------------------------------------------------------------------ vector routines
+
+
+@jit
+def is_full(f):
+    return full(f)
 
 
 @jit
@@ -327,6 +341,41 @@ def test_dot_and_panels(dtype, n):
             sparse_panels_from_compiled(x[columns], columns, points, p, wide, out, norms, float(sparse @ sparse), l1)
         exact = (np.abs(flat[:n] - sparse) ** power).sum(1)
         np.testing.assert_allclose(out[:n], exact, rtol=10 * tolerance, atol=10 * tolerance)
+
+
+@jit
+def triangles_from_compiled(a, row, step, first, n, z, f, x, y, q, sums):
+    _triangles.triangle_dots(a, row, step, first, n, z, f)
+    _triangles.triangle_sums(a, row, step, n, z, sums)
+    _triangles.triangle_exchange(a, row, step, n, x, y, q)
+
+
+@pytest.mark.parametrize("n", [1, 7, 8, 9, 33, 100])
+@pytest.mark.parametrize(("row", "step"), [(0, 1), (2, 3)])
+def test_triangles(n, row, step):
+    """Against NumPy; the rows of other matrices in the same array stay as they are."""
+    random, first, end = np.random.default_rng(n), n // 2 // 8 * 8, -(-n // 8) * 8
+    a = _simd.aligned((n * step, slots(n, float)), float)
+    a[:, :n] = random.normal(size=(n * step, n)) / 10
+    a[row::step, :n] = np.tril(a[row::step, :n], -1)
+    z, f, x, y, q, sums = (_simd.aligned(slots(n, float), float) for _ in range(6))
+    z[:n], x[:n], y[:n] = random.normal(size=(3, n))
+    f[:] = q[:] = 7.0
+    before, expected, p = a.copy(), a.copy(), np.zeros(n)
+    T = before[row::step, :n]
+    for i in range(n):
+        expected[row + i * step, :i] += x[i] * p[:i]
+        p += y[i] * T[i]
+        p[i] = y[i]
+    triangles_from_compiled(a, row, step, first, n, z, f, x, y, q, sums)
+    np.testing.assert_allclose(f[first:n], T[first:] @ z[:n], rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(sums[:n], z[:n] @ T, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(a, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(q[:n], p, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(np.delete(a, np.s_[row::step], 0), np.delete(before, np.s_[row::step], 0))
+    assert (f[:first] == 7).all()
+    for beyond in (f[n:end], q[n:end], a[:, n:]):
+        assert not beyond.any()
 
 
 # ------------------------------------------------------------------ random numbers

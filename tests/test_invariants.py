@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from cases import CASES, each_case, rows_of, stream
+from compiled import insert
 from reference import formulas
 from test_promises import predictions
 
@@ -11,7 +12,7 @@ import onkel
 from onkel import losses
 from onkel._jit import COMPILED
 from onkel.datasets import turning_moons
-from onkel.expansion import empty, insert
+from onkel.expansion import empty
 from onkel.kernels import Kernel, linear, rbf
 from onkel.learners import bogd, bsgd, duol, forgetron
 from onkel.outputs import BINARY, Task

@@ -8,11 +8,12 @@ import pytest
 import reference as ref
 import scipy.sparse as sp
 from cases import BINARY, CASES, KERNELS, LAPLACIAN, MATERN, POLY, RBF, REGRESSION, Case, group_of, rows_of
+from compiled import insert, predict
 
 import onkel
 from onkel import kernels
 from onkel._jit import COMPILED
-from onkel.expansion import empty, insert, predict
+from onkel.expansion import empty
 from onkel.rows import Dense, Sparse
 
 TWIN_KERNELS = {

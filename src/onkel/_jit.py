@@ -18,6 +18,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.core.caching import IndexDataCacheFile
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, DefaultPassBuilder
 from numba.extending import intrinsic, overload
 
 SHELLS = {"estimators", "io", "evaluation", "datasets", "cli"}  # no compiled code there is used from another file
@@ -92,20 +94,60 @@ def _file_of(body):
     return "".join(lines)
 
 
+class _Part(JITCodeLibrary):
+    """Code that others take in, where LLVM optimises it. Its own machine code would never run, so there is none."""
+
+    def _optimize_final_module(self):
+        pass
+
+    def _finalize_final_module(self):
+        whole, module = self._final_module, self._codegen._create_empty_module(self.name)
+        for held in whole.global_variables:
+            if "NumbaEnv" in held.name:  # numba fills it in
+                place = ir.GlobalVariable(module, cgutils.voidptr_t, held.name)
+                place.linkage, place.initializer = "common", ir.Constant(cgutils.voidptr_t, None)
+        self._final_module = llvm.parse_assembly(str(module))
+        super()._finalize_final_module()
+        self._final_module = whole
+
+
+class _PartCompiler(CompilerBase):
+    def define_pipelines(self):
+        state = self.state
+        state.library = _Part(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return [DefaultPassBuilder.define_nopython_pipeline(state)]
+
+
+_INSIDE = {"pipeline_class": _PartCompiler, "no_cpython_wrapper": True}
+
+
+def _seal(compiled):
+    """Python may not call a function without machine code."""
+
+    def refuse(*args, **named):
+        raise TypeError(f"Only compiled code may call {compiled.py_func.__name__}, which is jitted as inside.")
+
+    compiled.add_overload = lambda result: compiled.overloads.update({tuple(result.signature.args): result})
+    compiled._compile_for_args = refuse
+
+
 def jit(function=None, *, inline=False, inside=False):
     """Compile `function`, keeping the machine code on disk between processes.
 
     _nrt=False: no reference counting, hence no allocation, which then is a compile error. `inline` asks LLVM to
     inline (numba's own inline="always" gave wrong results). `inside`: only compiled code calls it, which spares what
-    unpacks Python's tuples of arrays. No fastmath: sums keep their order on every machine.
+    unpacks Python's tuples of arrays, and its own machine code. No fastmath: sums keep their order on every machine.
     """
     if function is None:
         return functools.partial(jit, inline=inline, inside=inside)
-    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
+    options = {"forceinline": inline, "_nrt": False, "no_cfunc_wrapper": True, **(_INSIDE if inside else {})}
     compiled = numba.njit(cache=True, nogil=True, error_model="numpy", **options)(function)
     if COMPILED:
         _compiled.append(compiled)
         _freshen(compiled)
+        if inside:
+            _seal(compiled)
     return compiled
 
 
@@ -153,7 +195,7 @@ def generic(stub=None, *, default=False, inline=False):
     def choose(*kinds):
         return body_for(getattr(kinds[0], "instance_class", type(kinds[0])))
 
-    options = {"_nrt": False, "forceinline": inline, "no_cfunc_wrapper": True, "no_cpython_wrapper": True}
+    options = {"_nrt": False, "forceinline": inline, "no_cfunc_wrapper": True, **_INSIDE}
     overload(call, strict=False, jit_options=options)(choose)
     return call
 
@@ -183,8 +225,11 @@ def vector(build, returns=lambda *args: types.void):
 _routines = {}  # symbol: the engine that holds it
 
 
-def routine(context, b, name, dtype, emit, args):
-    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result."""
+def routine(context, b, name, dtype, emit, args, unroll=True):
+    """Call the routine that `emit(context, builder, dtype, *args)` writes for one type of elements; no result.
+
+    `unroll`: whether LLVM may unroll loops further, which short ones of changing length do not like.
+    """
     processor = hashlib.sha256(repr(context.codegen().magic_tuple()).encode()).hexdigest()[:8]
     symbol = f"onkel_{name}_{dtype}.{_engine.hexdigest()[:16]}.{processor}"
     kind = ir.FunctionType(ir.VoidType(), [arg.type for arg in args])
@@ -194,7 +239,7 @@ def routine(context, b, name, dtype, emit, args):
         inside = ir.IRBuilder(function.append_basic_block())
         emit(context, inside, dtype, *function.args)
         inside.ret_void()
-        code = _machine_code(str(module), context.codegen().magic_tuple())
+        code = _machine_code(str(module), context.codegen().magic_tuple(), unroll)
         _keep(symbol, code)
         _link(symbol, code)
     b.call(cgutils.get_or_insert_function(b.module, kind, symbol), args)
@@ -232,9 +277,11 @@ def _target(triple, processor, features):
     )
 
 
-def _machine_code(text, machine):
+def _machine_code(text, machine, unroll):
     module, target = llvm.parse_assembly(text), _target(*machine)
-    builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=3))
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_unrolling = unroll
+    builder = llvm.create_pass_builder(target, options)
     builder.getModulePassManager().run(module, builder)
     return target.emit_object(module)
 

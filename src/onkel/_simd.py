@@ -386,29 +386,6 @@ def add_times(a, row, z, start, n, factor):
     a[row, :n] += factor * z[start : start + n]
 
 
-def _exchange(context, b, sig, args):
-    v = Vectors(context, b, sig.args[0].dtype)
-    a, z = (pointer(context, b, sig, args, i) for i in (0, 2))
-    shape = context.make_array(sig.args[0])(context, b, args[0]).shape
-    base = b.mul(args[1], cgutils.unpack_tuple(b, shape, 2)[1])
-    x, y = (v.spread(context.cast(b, args[i], sig.args[i], sig.args[0].dtype)) for i in (4, 5))
-    with cgutils.for_range(b, ceil(b, args[3], integer(v.lanes))) as loop:
-        i = b.mul(loop.index, integer(v.lanes))
-        at = b.add(base, i)
-        old, other = v.load(a, at), v.load(z, i)
-        v.store(v.fma(x, other, old), a, at)
-        v.store(v.fma(y, old, other), z, i)
-    return context.get_dummy_value()
-
-
-@vector(_exchange)
-def exchange(a, row, z, n, x, y):
-    """a[row] += x * z and z += y * a[row], each with what the other was; beyond n, up to a line, both hold zeros."""
-    old = a[row, :n].copy()
-    a[row, :n] += x * z[:n]
-    z[:n] += y * old
-
-
 def _scaled(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     a, z = (b.gep(pointer(context, b, sig, args, i), [args[i + 1]]) for i in (0, 4))

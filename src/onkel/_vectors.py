@@ -52,29 +52,40 @@ class Vectors:
         """The larger one, likewise."""
         return self.b.select(self.b.fcmp_ordered(">", x, y), x, y)
 
-    def fold(self, several, combine):
-        """One number of all lanes of all vectors, halving, in the same order for every vector length."""
+    def halved(self, vectors):
+        """Their sum: one half and the other, and so on."""
+        while len(vectors) > 1:
+            half = len(vectors) // 2
+            vectors = [self.b.fadd(x, y) for x, y in zip(vectors[:half], vectors[half:])]
+        return vectors[0]
+
+    def total(self, sums):
+        """Sum of all lanes of all vectors, halving, in the same order for every vector length."""
         b = self.b
-        while len(several) > 1:
-            half = len(several) // 2
-            several = [combine(x, y) for x, y in zip(several[:half], several[half:])]
-        v, n = several[0], self.lanes
+        v, n = self.halved(sums), self.lanes
         while n > 1:
             n //= 2
             take = lambda first: ir.Constant(ir.VectorType(ir.IntType(32), n), list(range(first, first + n)))
-            v = combine(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
+            v = b.fadd(b.shuffle_vector(v, v, take(0)), b.shuffle_vector(v, v, take(n)))
         return b.extract_element(v, ir.Constant(ir.IntType(32), 0))
 
-    def total(self, sums):
-        return self.fold(sums, self.b.fadd)
-
-    def bits(self, flags):
-        """A comparison as an integer, a bit for every lane."""
-        return self.b.bitcast(flags, ir.IntType(self.lanes))
+    def totals(self, vectors):
+        """The total of every one of as many vectors as they have lanes, side by side."""
+        b, n = self.b, self.lanes
+        while n > 1:  # every vector holds lanes / n of them, n parts of each
+            n //= 2
+            firsts = [lane for lane in range(2 * self.lanes) if lane % (2 * n) < n]
+            take = lambda at: ir.Constant(ir.VectorType(ir.IntType(32), self.lanes), [lane + at for lane in firsts])
+            vectors = [
+                b.fadd(b.shuffle_vector(x, y, take(0)), b.shuffle_vector(x, y, take(n)))
+                for x, y in zip(vectors[::2], vectors[1::2])
+            ]
+        return vectors[0]
 
     def any(self, flags):
         """Whether any lane of a comparison holds."""
-        return self.b.icmp_unsigned("!=", self.bits(flags), ir.Constant(ir.IntType(self.lanes), 0))
+        bits = self.b.bitcast(flags, ir.IntType(self.lanes))
+        return self.b.icmp_unsigned("!=", bits, ir.Constant(ir.IntType(self.lanes), 0))
 
     def exp(self, x):
         """exp(x) for x <= 0, 0 on underflow: 2**n times a polynomial; n goes into the exponent bits by a shift."""

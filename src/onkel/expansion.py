@@ -92,7 +92,7 @@ def empty(capacity, d, outputs=1, dtype=np.float64, *, budget=None, average=Fals
     )
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def predict(f, kernel, rows, t, scores):
     """scores[t, r] = f_r(x); leaves k(x, points) in the scratch."""
     against(kernel, rows, t, f.points, f.norms, f.count[SIZE], f.scratch.k)
@@ -162,7 +162,7 @@ def norm_at(f, i, kernel, rows, t):
     return measure(kernel, rows, t)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def insert(f, i, kernel, rows, t, step):
     """Write x into slot i (i == size appends) with coefficients step * move."""
     settle(f, rows, t, i)
@@ -179,7 +179,7 @@ def insert(f, i, kernel, rows, t, step):
             f.past[r, i] = f.coef[r, i] * f.lazy[TOTAL]
 
 
-@jit
+@jit(inside=True)
 def add(f, i, step):
     """Add step * move to the coefficients of point i."""
     for r in range(f.coef.shape[0]):
@@ -189,7 +189,7 @@ def add(f, i, step):
             f.past[r, i] += change * f.lazy[TOTAL]
 
 
-@jit
+@jit(inside=True)
 def spread(f, d, step):
     """Add step * d[i] * move to the coefficients of every point i: a move along a projection on the points."""
     for r in range(f.coef.shape[0]):
@@ -199,7 +199,7 @@ def spread(f, d, step):
                 f.coef[r, i] += factor * d[i]
 
 
-@jit
+@jit(inside=True)
 def discard(f, i):
     """Remove point i; the last point takes its slot."""
     last = f.count[SIZE] - 1
@@ -221,19 +221,19 @@ def full(f):
     return f.count[SIZE] == f.budget
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def coefficient(f, r, i):
     """The true coefficient of point i in output r."""
     return f.lazy[SCALE] * f.coef[r, i]
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def weights_of(f, out):
     """out[i] = sum over the outputs of the squared coefficients of point i."""
     squares_of(f.coef, out, f.count[SIZE], f.lazy[SCALE])
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def shrink(f, factor):
     """f <- factor * f, in O(1), for factor > 0."""
     f.lazy[SCALE] *= factor
@@ -241,7 +241,7 @@ def shrink(f, factor):
         fold(f)
 
 
-@jit
+@jit(inside=True)
 def fold(f):
     """Put the scale into the coefficients and, when averaging, the total into what is past."""
     for r in range(f.coef.shape[0]):

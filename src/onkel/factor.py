@@ -14,17 +14,18 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import slots
-from ._simd import BLOCK, add_times, aligned, dot
+from ._simd import BLOCK, aligned
+from ._triangles import stride, triangle_dots, triangle_sums
 
 
 class Work(NamedTuple):
     b: np.ndarray  # (slots,) S k
     u: np.ndarray  # (slots,) F b
-    m: np.ndarray  # (1, slots) F'u
+    m: np.ndarray  # (slots,) F'u
 
 
 class Factor(NamedTuple):
-    rows: np.ndarray  # (capacity * outputs, slots) lower triangular
+    rows: np.ndarray  # (capacity * outputs, stride) lower triangular
     roots: np.ndarray  # (outputs, slots)
     place: np.ndarray  # (outputs, capacity) slots of the points
     size: np.ndarray  # (outputs,)
@@ -36,12 +37,12 @@ def factor(capacity, outputs, ridge):
     """Factors without points."""
     n = slots(capacity, float)
     return Factor(
-        aligned((capacity * outputs, n), float),
+        aligned((capacity * outputs, stride(n)), float),
         aligned((outputs, n), float),
         np.zeros((outputs, capacity), np.int64),
         np.zeros(outputs, np.int64),
         float(ridge),
-        Work(aligned(n, float), aligned(n, float), aligned((1, n), float)),
+        Work(aligned(n, float), aligned(n, float), aligned(n, float)),
     )
 
 
@@ -51,41 +52,44 @@ def matrix_of(factor, r=0):
     return factor.rows[r :: len(factor.size)][:n, :n].copy()
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def weigh(factor, r, k):
     """b = S k, from the kernel row of all stored points; clears what `dot` reads beyond, here and in u."""
     b, u, _ = factor.scratch
     n = factor.size[r]
+    for i in range(-(-n // BLOCK) * BLOCK):
+        b[i] = u[i] = 0.0
     for i in range(n):
         b[i] = factor.roots[r, i] * k[factor.place[r, i]]
-    for i in range(n, -(-n // BLOCK) * BLOCK):
-        b[i] = u[i] = 0.0
+
+
+@jit(inline=True, inside=True)
+def embed(factor, r):
+    """u = F b."""
+    b, u, _ = factor.scratch
+    triangle_dots(factor.rows, r, factor.size.shape[0], 0, factor.size[r], b, u)
 
 
 @jit(inside=True)
 def leave(factor, r, kxx, least):
     """kxx - |u|^2, at least 0, for u = F b; gives up, with part of u, once it has fallen to `least`."""
-    rows, outputs = factor.rows, factor.size.shape[0]
     b, u, _ = factor.scratch
-    rest = kxx
-    for i in range(factor.size[r]):
+    n, rest = factor.size[r], kxx
+    for first in range(0, n, BLOCK):
         if rest <= least:
             break
-        u[i] = dot(rows, i * outputs + r, b, i + 1)
-        rest -= u[i] * u[i]
+        last = min(first + BLOCK, n)
+        triangle_dots(factor.rows, r, factor.size.shape[0], first, last, b, u)
+        for i in range(first, last):
+            rest -= u[i] * u[i]
     return max(rest, 0.0)
 
 
 @jit(inside=True)
 def back(factor, r):
     """m = F'u."""
-    rows, outputs = factor.rows, factor.size.shape[0]
     _, u, m = factor.scratch
-    flat, stride = rows.reshape(rows.size), rows.shape[1]
-    for i in range(factor.size[r]):
-        m[0, i] = 0.0
-    for i in range(factor.size[r]):
-        add_times(m, 0, flat, (i * outputs + r) * stride, i + 1, u[i])
+    triangle_sums(factor.rows, r, factor.size.shape[0], factor.size[r], u, m)
 
 
 @jit(inside=True)
@@ -95,7 +99,7 @@ def append(factor, r, slot, root, rest):
     row = n * factor.size.shape[0] + r
     pivot = np.sqrt(root * root * rest + factor.ridge)
     for i in range(n):
-        factor.rows[row, i] = -root * m[0, i] / pivot
+        factor.rows[row, i] = -root * m[i] / pivot
     factor.rows[row, n] = 1.0 / pivot
     factor.roots[r, n], factor.place[r, n] = root, slot
     factor.size[r] = n + 1

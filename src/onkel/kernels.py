@@ -49,7 +49,7 @@ def kernels_of(several):
     )
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_kernel(kernels, i):
     return Kernel(kernels.kind[i], kernels.gamma[i], kernels.coef0[i], kernels.degree[i], 0)
 

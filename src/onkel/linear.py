@@ -79,7 +79,7 @@ def weights(f):
     return ((f.lazy[TOTAL] + f.lazy[SCALE]) * coef - f.past) / (f.lazy[ROUNDS] + 1)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def ahead(map, f, rows, t, start, stop):
     """Leave in the scratch the features of row t, worked out for a chunk of the rows start..stop-1 at a time."""
     stride, place = f.count[SIZE], (t - start) % CHUNK
@@ -88,7 +88,7 @@ def ahead(map, f, rows, t, start, stop):
     f.scratch.at[0] = place * stride
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def predict(f, scores, t):
     """scores[t, r] = f_r(z) for the features at hand and, when averaging, the mean of all models so far."""
     z, at, n = f.scratch.z, f.scratch.at[0], f.count[SIZE]
@@ -100,7 +100,7 @@ def predict(f, scores, t):
             f.scratch.mean[r] = (total * product - dot_from(f.past, r, z, at, n)) / (f.lazy[ROUNDS] + 1.0)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def walk(f, step):
     """f <- f + step * move z."""
     z, at, n = f.scratch.z, f.scratch.at[0], f.count[SIZE]
@@ -112,7 +112,7 @@ def walk(f, step):
                 add_times(f.past, r, z, at, n, factor * f.lazy[TOTAL])
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def improve(f, rule, task, loss, t, y, weight, scores):
     """One step of the rule on example t, whose scores are in scores[t]."""
     _, gap = aim(task, scores, t, y, f.scratch.move)
@@ -124,7 +124,7 @@ def improve(f, rule, task, loss, t, y, weight, scores):
         correct(f, rule, task, gap - task.epsilon, weight)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def descend(f, rule, loss, gap, weight):
     """w <- (1 - rate reg) w - rate l' z (online gradient descent)."""
     rate = rate_of(rule.schedule, rule.eta, rule.reg, f.lazy[ROUNDS])
@@ -136,7 +136,7 @@ def descend(f, rule, loss, gap, weight):
         walk(f, rate * push * weight)
 
 
-@jit
+@jit(inside=True)
 def adapt(f, rule, push):
     """AdaGrad with a diagonal (Duchi, Hazan & Singer, JMLR 12, 2011): a step size for every weight."""
     z, at = f.scratch.z, f.scratch.at[0]
@@ -153,7 +153,7 @@ def adapt(f, rule, push):
                 f.past[r, i] += change * f.lazy[TOTAL]
 
 
-@jit
+@jit(inside=True)
 def correct(f, rule, task, loss, weight):
     """The least change that mends the loss (Crammer et al., JMLR 7, 2006)."""
     at = f.scratch.at[0]

@@ -117,7 +117,7 @@ def embed(matrix, count, k, z, at, stride):
 # Landmarks, and the matrix that follows from them.
 
 
-@jit
+@jit(inside=True)
 def join(map, rows, t, position):
     """Make row t, number `position` of the stream, the next landmark; returns its slot."""
     i = map.count[SIZE]
@@ -126,7 +126,7 @@ def join(map, rows, t, position):
     return i
 
 
-@jit
+@jit(inside=True)
 def seat(map, rows, t, i, position):
     """Make row t landmark i."""
     settle(map, rows, t, i)
@@ -219,7 +219,7 @@ def find_matrix(map, rank):
 # Learning in two stages: a kernel model until the landmarks are complete, then a linear one on the features they give.
 
 
-@jit
+@jit(inside=True)
 def present(pool, map, f, rows, t, start, stop):
     """Leave in f's scratch the features of row t: the kernel values of the pool, or z once the map is ready."""
     if map.count[READY]:
@@ -229,7 +229,7 @@ def present(pool, map, f, rows, t, start, stop):
         f.scratch.at[0] = 0
 
 
-@jit
+@jit(inside=True)
 def stand_alone(map, f, rows, t):
     """Make row t a landmark, in the first stage, and its own kernel values those of the row: only itself.
 
@@ -242,7 +242,7 @@ def stand_alone(map, f, rows, t):
     z[join(map, rows, t, f.count[SEEN])] = 1
 
 
-@jit
+@jit(inside=True)
 def complete(map):
     """Whether there is no room for a further landmark."""
     return map.count[SIZE] == map.born.shape[0]

@@ -63,7 +63,7 @@ def aim_class(task, scores, t, y, move):
     return margin <= 0.0, inf  # the loss's whole slope lies in the direction
 
 
-@jit
+@jit(inside=True)
 def reach(task):
     """|direction|^2: how much a unit step shortens the gap, per unit of k(x, x)."""
     return 2.0 if task.kind == MULTICLASS else 1.0

@@ -150,19 +150,19 @@ def landmarks(m, capacity, rank, dtype):
     )
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_landmarks(pool, map, kernel, i):
     """The map of kernel i."""
     return Landmarks(kernel, pool, map.place[i], map.norms[i], map.born[i], map.matrix[i], map.count[i], map.scratch)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def limit(bank, i, held):
     """Most points that expansion i may have when all together hold `held`: at the common limit, as many as it has."""
     return bank.budget if held < bank.total else bank.count[i, SIZE]
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def member(pool, bank, i, budget):
     """Expansion i."""
     s = bank.scratch
@@ -187,7 +187,7 @@ def member(pool, bank, i, budget):
 # Kernel rows.
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def measure_from(pool, base, rows, t):
     """The inner products or distances of x with all points."""
     n, out = pool.count[SIZE], pool.scratch.bases[base]
@@ -199,7 +199,7 @@ def measure_from(pool, base, rows, t):
         l1dists(rows, t, pool.points, n, out, pool.lengths)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def gather(f, kernel, rows, t, k):
     """k[j] = k(x, point j) from what `measure_from` left."""
     base, place, n = f.pool.scratch.bases[base_of(kernel)], f.place, f.count[SIZE]
@@ -208,7 +208,7 @@ def gather(f, kernel, rows, t, k):
     finish(kernel, rows, t, f.norms, n, k)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def gather_all(pool, bank, table, rows, t):
     """The kernel rows of all expansions, as `gather` has them bit for bit: the exponentials of all at once."""
     exps_at(pool.scratch.bases, table.falls, table.gamma, bank.place, bank.count, bank.scratch.k)
@@ -218,7 +218,7 @@ def gather_all(pool, bank, table, rows, t):
             gather(f, nth_kernel(table, i), rows, t, f.scratch.k)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def evaluate_all(bank, scores):
     """scores[i, r] = f^i_r(x) for all expansions i, from their kernel rows."""
     for i in range(bank.place.shape[0]):
@@ -252,7 +252,7 @@ def _(f, rows, t, i):
     move_in(f, rows, t, i)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def move_in(f, rows, t, i):
     """Point i of f = x, stored if no other expansion did so in this round; the point that was there loses a user."""
     pool, latest = f.pool, f.pool.scratch.latest
@@ -264,7 +264,7 @@ def move_in(f, rows, t, i):
     pool.users[latest[0]] += 1
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def leave(users, free, count, place):
     """One user less; a place without users is free. No branch, which nobody could foretell."""
     users[place] -= 1
@@ -272,7 +272,7 @@ def leave(users, free, count, place):
     count[FREE] += users[place] == 0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def enter(pool, rows, t):
     """Store x in a free place, the one that became free last, or behind all."""
     if pool.count[FREE] > 0:
@@ -286,7 +286,7 @@ def enter(pool, rows, t):
     return place
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def crowded(pool):
     """Whether a further point would need more room."""
     capacity = pool.users.shape[0]

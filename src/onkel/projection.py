@@ -10,7 +10,7 @@ import numpy as np
 
 from ._jit import jit
 from ._panels import panel_dots, panel_shape, slots
-from ._simd import aligned, dot
+from ._simd import add_times, aligned, dot
 from .expansion import SIZE, discard
 
 DOUBT = 1e-3  # a squared distance below DOUBT * k(x, x) is computed again, with the Gram matrix
@@ -50,7 +50,7 @@ def gram(capacity, dtype=np.float64, inside=1e-12):
     )
 
 
-@jit
+@jit(inside=True)
 def times(matrix, vector, n, out):
     """out = matrix @ vector[0] for the leading n x n part."""
     width = matrix.shape[2]
@@ -58,24 +58,23 @@ def times(matrix, vector, n, out):
         panel_dots(vector, vector, 0, n, matrix, p, min(width, n - p * width), out, 0)
 
 
-@jit
+@jit(inside=True)
 def add_outer(matrix, n, u, factor):
-    """matrix += factor u u' on the leading n x n part."""
-    width = matrix.shape[2]
+    """matrix += factor u u' on the leading n x n part; u is 0 beyond."""
+    panels, capacity, width = matrix.shape
+    rows = matrix.reshape(panels * capacity, width)
     for p in range((n + width - 1) // width):
         first = p * width
         for j in range(n):
-            step = factor * u[j]
-            for i in range(min(width, n - first)):
-                matrix[p, j, i] += step * u[first + i]
+            add_times(rows, p * capacity + j, u, first, min(width, n - first), factor * u[j])
 
 
-@jit
+@jit(inside=True)
 def entry(matrix, i, j):
     return matrix[j // matrix.shape[2], i, j % matrix.shape[2]]
 
 
-@jit
+@jit(inside=True)
 def set_entry(matrix, i, j, value):
     matrix[j // matrix.shape[2], i, j % matrix.shape[2]] = value
     matrix[i // matrix.shape[2], j, i % matrix.shape[2]] = value
@@ -97,7 +96,7 @@ def project(gram, k, n, kxx):
     return distance(gram, n, kxx)
 
 
-@jit
+@jit(inside=True)
 def distance(gram, n, kxx):
     """The squared distance that `project` returns, for points close to the span: corrects d by what it leaves of k."""
     row, d, v, w = gram.scratch
@@ -112,7 +111,7 @@ def distance(gram, n, kxx):
     return residual if residual > max(gram.inside * kxx, gram.steady * spread) else 0.0
 
 
-@jit
+@jit(inside=True)
 def misfit(gram, n):
     """v = k - K d: what the coefficients d leave of the row k."""
     row, d, v, w = gram.scratch
@@ -156,7 +155,7 @@ def drop(gram, r, n):
         renew(gram, n - 1)
 
 
-@jit
+@jit(inside=True)
 def move_last(matrix, r, n):
     """Row and column r = the last ones, which become 0."""
     last = n - 1
@@ -187,7 +186,7 @@ def renew(gram, n):
     gram.dropped[0] = 0.0
 
 
-@jit
+@jit(inside=True)
 def project_out(f, gram, r):
     """Remove point r from f and from the inverse, after projecting its part of f on the other points."""
     n = f.count[SIZE]

@@ -29,13 +29,13 @@ def uniform(rng):
     return fraction(hashed(rng[0], rng[1]))
 
 
-@jit
+@jit(inside=True)
 def uniform_at(key, n):
     """Number n of a key, uniform in [0, 1): for draws that have a place of their own in the stream."""
     return fraction(hashed(key, np.uint64(n)))
 
 
-@jit
+@jit(inside=True)
 def fraction(bits):
     """64 random bits as a number in [0, 1)."""
     return np.float64(bits >> np.uint64(11)) * 2.0**-53

@@ -219,7 +219,7 @@ def _(rows, t, points, used, i):
     used[i, word] |= bits
 
 
-@jit
+@jit(inside=True)
 def clear(points, used, i):
     """Point i = 0, by way of its own features only: they are far apart in memory."""
     width = points.shape[2]
@@ -263,7 +263,7 @@ def norm_of(values, start, stop):
 # A stored point as an example, to compare it with its fellows.
 
 
-@jit
+@jit(inside=True)
 def take_dense(points, i, held):
     """Row 0 of `held`, a Dense, = point i."""
     width = points.shape[2]
@@ -271,7 +271,7 @@ def take_dense(points, i, held):
         held.values[0, j] = points[i // width, j, i % width]
 
 
-@jit
+@jit(inside=True)
 def take_sparse(points, used, i, held):
     """Row 0 of `held`, a Sparse, = point i."""
     width, n = points.shape[2], 0
@@ -285,7 +285,7 @@ def take_sparse(points, used, i, held):
     held.indptr[1] = n
 
 
-@jit
+@jit(inside=True)
 def move_point(points, used, i, to):
     """Point `to` = point i, which becomes 0."""
     width = points.shape[2]

@@ -70,7 +70,7 @@ def sketch(kernel, capacity, size, sample, d, dtype, *, most, blocks):
     )
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def spot(seed, i, b, blocks, size):
     """(column, sign) of the entry of row i of S in block b."""
     bits = hashed(seed, np.uint64(i * blocks + b))
@@ -80,7 +80,7 @@ def spot(seed, i, b, blocks, size):
     return column, 1.0 - 2.0 * np.float64(bits & np.uint64(1))
 
 
-@jit
+@jit(inside=True)
 def tally(sketch, map, rows, t, i, sign, seed):
     """Count point i, which is row t, into both sketches or, with sign -1, out of them."""
     n, size, blocks, k, v = sketch.count[SIZE], sketch.pp.shape[0], sketch.blocks, sketch.scratch.k, sketch.scratch.v

@@ -10,7 +10,7 @@ VARIANTS = ("pa", "pa1", "pa2")  # of passive-aggressive steps
 PA, PA1, PA2 = range(3)
 
 
-@jit
+@jit(inside=True)
 def rate_of(schedule, eta, reg, t):
     """The step size of round t."""
     if schedule == PEGASOS:
@@ -18,7 +18,7 @@ def rate_of(schedule, eta, reg, t):
     return eta / sqrt(t) if schedule == INVSQRT else eta
 
 
-@jit
+@jit(inside=True)
 def least_change(variant, loss, norm, C):
     """The step that mends a loss, which a unit step lowers by `norm`, softened as the variant has it."""
     if variant == PA2:

@@ -7,6 +7,7 @@ from scipy.special import expit
 from sklearn.utils.validation import _num_samples
 
 from .._panels import panel_shape, slots
+from .._triangles import stride
 from ..expansion import SIZE, UNLIMITED, dense_points, with_own_scratch
 from ..factor import factor, matrix_of
 from ..learners.kons import KONS
@@ -29,7 +30,7 @@ BENT = ("squared_hinge", "logistic", "squared", "half_squared")  # losses with a
 def _factor_shapes(name: str, capacity: int, outputs: int) -> dict[str, tuple[int, ...]]:
     n = slots(capacity, np.float64)
     return {
-        f"{name}.rows": (capacity * outputs, n),
+        f"{name}.rows": (capacity * outputs, stride(n)),
         f"{name}.roots": (outputs, n),
         f"{name}.place": (outputs, capacity),
         f"{name}.size": (outputs,),
@@ -243,7 +244,7 @@ class _ProsNKons(_SecondOrder, _Sampling):
             **_Sampling._shapes(self, s, capacity),
             **_factor_shapes("span", capacity, 1),
             "newton.weights": (s.outputs, n),
-            "newton.columns": (capacity * s.outputs, n),
+            "newton.columns": (capacity * s.outputs, stride(n)),
             "newton.diagonal": (s.outputs, n),
         }
 

@@ -45,23 +45,23 @@ class Lines(NamedTuple):
     hard: np.ndarray  # (n, 4): entry or OF_LABEL, row, where the number begins and ends
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def is_digit(c):
     return ZERO <= c <= ZERO + 9
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def is_blank(c):
     return c == SPACE or (TAB <= c <= RETURN and c != NEWLINE)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def ends(c):
     """Whether c may follow a word."""
     return True if TAB <= c <= RETURN or c == HASH else c == SPACE
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def decimal(buffer, p, powers):
     """The number that begins at p: where it ends (p: it is none), its value, and whether that is exact."""
     begin = p
@@ -136,7 +136,7 @@ def scan(buffer, stop, rules, lines, powers):
     return MORE
 
 
-@jit
+@jit(inside=True)
 def read_line(buffer, begin, rules, lines, powers):
     """Put the row of one line behind the others: its flaw, where that or else the row's end is, entries, hard ones."""
     state, row = lines.state, lines.state[ROWS]
@@ -195,7 +195,7 @@ def read_line(buffer, begin, rules, lines, powers):
         entries += 1
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def end_of_query(buffer, start):
     """Behind `qid:number`, or `start` if that is not what is there."""
     for i in range(len(QUERY)):
@@ -210,7 +210,7 @@ def end_of_query(buffer, start):
     return p if p > first and ends(buffer[p]) else start
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def note(hard, n, entry, row, start, stop):
     """Leave a number to Python; returns how many these are."""
     hard[n, 0], hard[n, 1], hard[n, 2], hard[n, 3] = entry, row, start, stop

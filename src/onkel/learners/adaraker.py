@@ -56,7 +56,7 @@ def pace(eta, level):
     return min(0.5, eta / np.sqrt(2.0**level))
 
 
-@jit
+@jit(inside=True)
 def begun(levels, t):
     """Intervals of lengths 1, 2, 4, ... there are in round t: those up to t."""
     n = 0
@@ -65,7 +65,7 @@ def begun(levels, t):
     return n
 
 
-@jit
+@jit(inside=True)
 def shares(log, n, out):
     """out = the first n weights, of which `log` are the logarithms, made to sum to 1."""
     top, total = log[0], 0.0
@@ -78,13 +78,13 @@ def shares(log, n, out):
         out[i] /= total
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def model_of(f, k, own):
     """Linear model number k, with work space and features of its kernel."""
     return Linear(f.coef[k], f.past[k], f.squares[k], f.count[k], f.lazy[k], own)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_scratch(s, i):
     """The work space of the models of kernel i, and its features."""
     return LinearScratch(s.move, s.mean, s.z[i], s.at)
@@ -103,7 +103,7 @@ def _(self, rows, t, start, stop, scores):
     say(self, scores, t)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def say(self, scores, t):
     """scores[t] = what all say together."""
     work, m, outputs = self.scratch, self.log.shape[1], scores.shape[1]
@@ -137,7 +137,7 @@ def _(self, rows, t, y, weight, scores):
         forget(f, k)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def advance(self, model, level, q, y, weight, told):
     """One step of a model on an interval of length 2^level, whose scores are told[q]."""
     task, rule = self.part.task, self.part.rule
@@ -146,7 +146,7 @@ def advance(self, model, level, q, y, weight, told):
     improve(model, own, task, self.part.loss, q, y, weight, told)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def weigh(self, y):
     """The weights after the round at hand, from what was told in it."""
     task, loss, ceiling, part, _, log, trust, f, work = self
@@ -164,13 +164,13 @@ def weigh(self, y):
             log[level, i] = 0.0
 
 
-@jit
+@jit(inside=True)
 def suffered(task, loss, scores, t, y, move, more, ceiling):
     """The loss of scores[t], and `more`, as a part of the ceiling."""
     return min(value(loss, aim(task, scores, t, y, move)[1]) + more, ceiling) / ceiling
 
 
-@jit
+@jit(inside=True)
 def over(levels, t):
     """How many of the intervals, the shortest ones, end before round t."""
     n = 0
@@ -179,7 +179,7 @@ def over(levels, t):
     return n
 
 
-@jit
+@jit(inside=True)
 def forget(f, k):
     """Model k begins anew."""
     f.lazy[k, SCALE] = 1.0

@@ -108,13 +108,13 @@ def score_apart(learner, heard, scores):
         unite(learner, heard, t, scores, t, False)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def place(heard, k, t):
     """Where what model k says of example t lies."""
     return heard.begin[k] + t * heard.stride[k]
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def listen(heard, t, told):
     """told[k] = what model k said of example t."""
     for k in range(told.shape[0]):

@@ -89,27 +89,27 @@ def _(self, rows, t, y, weight, scores):
                 project_out(f, gram, cheapest_of_all(f, gram, n))
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def pace_of(self, gap, kxx, weight):
     """PA-I's step; 0 when there is nothing to learn."""
     loss, norm = gap - self.task.epsilon, reach(self.task) * kxx
     return min(self.C, loss / norm) * weight if loss > 0.0 and norm > 0.0 else 0.0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def take_over(f, r, share, tau):
     """Let the direction of the new example be tau move + share a_r."""
     for c in range(f.coef.shape[0]):
         f.scratch.move[c] = tau * f.scratch.move[c] + share * coefficient(f, c, r)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
     return least_alone(f.coef, f.lazy[SCALE], f.scratch.k, f.diag, kxx, f.count[SIZE])
 
 
-@jit
+@jit(inside=True)
 def cheapest_with_neighbour(self, kxx):
     """The point that loses least when x and its own nearest neighbour take over for it."""
     loss, n = self.f.scratch.other, self.f.count[SIZE]
@@ -119,7 +119,7 @@ def cheapest_with_neighbour(self, kxx):
     return first_least(loss, n)
 
 
-@jit
+@jit(inside=True)
 def cheapest_of_all(f, gram, n):
     """The one of the first n points that loses least when all others take over for it."""
     loss = f.scratch.other
@@ -129,7 +129,7 @@ def cheapest_of_all(f, gram, n):
     return first_least(loss, n)
 
 
-@jit
+@jit(inside=True)
 def share_of_two(self, r, kxx):
     """Point r's projection on x and on its nearest neighbour n: both coefficients, and the squared distance."""
     f, n, krn = self.f, self.near[r], self.near_k[r]
@@ -145,7 +145,7 @@ def share_of_two(self, r, kxx):
     return own, other, f.diag[r] - own * krx - other * krn
 
 
-@jit
+@jit(inside=True)
 def acquaint(self, rows, i):
     """Bring the table of nearest neighbours up to date after x entered slot i."""
     f, near, near_k, n = self.f, self.near, self.near_k, self.f.count[SIZE]
@@ -160,7 +160,7 @@ def acquaint(self, rows, i):
             near[j], near_k[j] = i, k
 
 
-@jit
+@jit(inside=True)
 def seek(self, i, k):
     """Enter the nearest neighbour of point i, whose kernel row is k."""
     f, least = self.f, np.inf

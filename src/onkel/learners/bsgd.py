@@ -86,7 +86,7 @@ def _(self, rows, t, y, weight, scores):
             merge(self, rows, lightest(f))
 
 
-@jit
+@jit(inside=True)
 def descend(self, gap, weight):
     """Shrink f by 1 - 1/t; returns the step towards the example.
 
@@ -130,7 +130,7 @@ def merge(self, rows, p):
     discard(f, partner)
 
 
-@jit
+@jit(inside=True)
 def agreement(f, p, q):
     """The inner product of two points' coefficients."""
     total = 0.0
@@ -139,14 +139,14 @@ def agreement(f, p, q):
     return total
 
 
-@jit
+@jit(inside=True)
 def share(f, p, q):
     """m = |a_p| / (|a_p| + |a_q|)."""
     a = np.sqrt(agreement(f, p, p))
     return a / (a + np.sqrt(agreement(f, q, q)))
 
 
-@jit
+@jit(inside=True)
 def degradation(self, p, q, k):
     """|a_p phi_p + a_q phi_q - a_z phi_z|^2 for the best z,"""
     f, values = self.f, self.table
@@ -197,7 +197,7 @@ def polish(m, k, h):
     return h
 
 
-@jit
+@jit(inside=True)
 def combine(f, p, q, h, k):
     """Point p becomes z = h p + (1 - h) q, with the coefficients that project both points on it."""
     width, total = f.points.shape[2], 0.0

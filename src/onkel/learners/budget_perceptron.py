@@ -47,7 +47,7 @@ def _(self, rows, t, y, weight, scores):
             i = best_without_itself(self, f.count[SIZE])
 
 
-@jit
+@jit(inside=True)
 def margin_without_itself(self, i):
     """The margin of stored point i if its own part of f were gone."""
     _, task, f, _, labels, own = self
@@ -60,7 +60,7 @@ def margin_without_itself(self, i):
     return own[y, i] - coefficient(f, y, i) * f.diag[i] - rival
 
 
-@jit
+@jit(inside=True)
 def best_without_itself(self, n):
     """Of the first n points the one with the largest such margin."""
     best, most = 0, -np.inf
@@ -71,7 +71,7 @@ def best_without_itself(self, n):
     return best
 
 
-@jit
+@jit(inside=True)
 def remove(self, rows, i):
     """Point i leaves, the others' scores follow; the last point takes its slot."""
     kernel, _, f, _, labels, own = self

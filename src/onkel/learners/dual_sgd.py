@@ -70,7 +70,7 @@ def _(self, rows, t, y, weight, scores):
         insert(f, f.count[SIZE], self.kernel, rows, t, rate * push * weight)
 
 
-@jit
+@jit(inside=True)
 def move_lightest(self, rows):
     """The lightest points become features, with the coefficients that they have."""
     f, g, z = self.f, self.g, self.scratch.z
@@ -87,7 +87,7 @@ def move_lightest(self, rows):
         discard(f, i)
 
 
-@jit
+@jit(inside=True)
 def lightest(f, size):
     """The point of the smallest size; of those that are equal but for rounding, the oldest."""
     least = size[0]

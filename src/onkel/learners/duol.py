@@ -57,7 +57,7 @@ def _(self, rows, t, y, weight, scores):
         discard(f, b)
 
 
-@jit
+@jit(inside=True)
 def rival(self, y, n):
     """The stored example, not beyond the margin, that conflicts most with x, or -1 if none does by more than rho."""
     f, best, least = self.f, -1, -self.rho

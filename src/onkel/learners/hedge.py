@@ -211,12 +211,12 @@ def _(part, base, table, i, held, chance):
     return NOGD(map, part.task, part.loss, part.rule, part.moment, nth_linear(part.f, i))
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_budget(budget, i):
     return Budget(budget.kind, budget.rng[i])
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def nth_linear(f, i):
     s = f.scratch
     own = LinearScratch(s.move, s.mean, s.z[i], s.at)
@@ -322,7 +322,7 @@ def _(one, rows, t, told, i):
     predict(f, told, i)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def weigh(hedge):
     """odds = the weights, 1 for the best; chance = (1 - smoothing) odds + smoothing."""
     odds, chance, cost, delta = hedge.scratch.odds, hedge.scratch.chance, hedge.cost, hedge.smoothing
@@ -338,7 +338,7 @@ def weigh(hedge):
             chance[i] = odds[i] + delta * (1.0 - odds[i])
 
 
-@jit
+@jit(inside=True)
 def draw(hedge, rounds):
     """Who takes part in a round: numbers that depend on the round alone."""
     m = hedge.cost.shape[0]
@@ -347,7 +347,7 @@ def draw(hedge, rounds):
         hedge.scratch.drawn[i] = 1.0 if u < hedge.scratch.chance[i] else 0.0
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def combine(hedge, task, scores, t, drawn):
     """scores[t] = the weighted votes, or scores, of all kernels, or of those drawn."""
     told, said, odds = hedge.scratch.told, hedge.scratch.said, hedge.scratch.odds
@@ -370,7 +370,7 @@ def combine(hedge, task, scores, t, drawn):
         scores[t, r] = said[r]
 
 
-@jit
+@jit(inside=True)
 def elect(hedge, drawn):
     """said = the weights of the kernels for whom each class is best."""
     told, said = hedge.scratch.told, hedge.scratch.said
@@ -381,7 +381,7 @@ def elect(hedge, drawn):
             said[winner(told, i)] += hedge.scratch.odds[i]
 
 
-@jit
+@jit(inside=True)
 def winner(told, i):
     """The best class of kernel i; of equals the first."""
     best = 0
@@ -391,7 +391,7 @@ def winner(told, i):
     return best
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def say(hedge, task, rounds, scores, t, learning):
     """scores[t] = what all say together; in a round of learning some may be drawn."""
     weigh(hedge)
@@ -461,7 +461,7 @@ def _(base):
     return crowded(base)
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def judge(hedge, task, loss, y, move):
     """Count the kernels' mistakes, and leave in the scratch what their weights learn from."""
     told, out = hedge.scratch.told, hedge.scratch.loss
@@ -471,13 +471,13 @@ def judge(hedge, task, loss, y, move):
         out[i] = value(loss, gap) if hedge.weighting == LOSS else wrong
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def cap(hedge, i, more):
     """The loss of kernel i, and `more`, as a part of the ceiling."""
     hedge.scratch.loss[i] = min(hedge.scratch.loss[i] + more, hedge.ceiling) / hedge.ceiling
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def punish(hedge, i):
     """theta_i <- theta_i discount^mistake, or theta_i exp(-rate loss / ceiling)."""
     if hedge.weighting == HEDGE:
@@ -486,14 +486,14 @@ def punish(hedge, i):
         hedge.cost[i] += hedge.rate * hedge.scratch.loss[i]
 
 
-@jit(inline=True)
+@jit(inline=True, inside=True)
 def mark(hedge, seen):
     """After every so many rows, add the weights to their path."""
     if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
         note(hedge, seen)
 
 
-@jit
+@jit(inside=True)
 def note(hedge, seen):
     """Add the weights to their path; when it is full, every other row leaves, and the next ones come half as often."""
     path, when, marks = hedge.path, hedge.when, hedge.marks

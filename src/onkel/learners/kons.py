@@ -67,7 +67,7 @@ def _(self, rows, t, y, weight, scores):
 def advance(f, A, r, step):
     """f <- f - step A^-1 phi(x) in output r, but for the coefficient of x itself, which is left in move."""
     for i in range(A.size[r]):
-        f.coef[r, A.place[r, i]] += step / A.ridge * A.roots[r, i] * A.scratch.m[0, i]
+        f.coef[r, A.place[r, i]] += step / A.ridge * A.roots[r, i] * A.scratch.m[i]
     f.scratch.move[r] = -step / A.ridge
 
 

@@ -48,7 +48,7 @@ def _(self, rows, t, y, weight, scores):
         stay_inside(self, keep, rate * push * weight, itself(kernel, rows, t), scores, t)
 
 
-@jit
+@jit(inside=True)
 def stay_inside(self, keep, pace, kxx, scores, t):
     """Track |f|^2 over f <- keep f + pace move k(x, .) and pull f back into the ball."""
     f, sqnorm = self.f, self.sqnorm

@@ -48,7 +48,7 @@ def _(self, rows, t, y, weight, scores):
             insert(f, n, kernel, rows, t, pace * weight)
 
 
-@jit
+@jit(inside=True)
 def margin_step(self, loss, along, distance):
     """The step along the projection, whose squared length is `along`, `distance` being what it leaves out."""
     if self.margin == TOLERANCE:

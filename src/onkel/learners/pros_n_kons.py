@@ -13,7 +13,7 @@ import numpy as np
 from .._jit import jit
 from .._simd import dot
 from ..expansion import SIZE, Expansion, full, predict
-from ..factor import Factor, append, back, leave, weigh
+from ..factor import Factor, append, back, embed, weigh
 from ..kernels import itself
 from ..leverage import Leverage, sample
 from ..losses import Loss
@@ -54,7 +54,7 @@ def _(self, rows, t, start, stop, scores):
     predict(self.f, self.kernel, rows, t, scores)
     span, newton = self.span, self.newton
     weigh(span, 0, self.f.scratch.k)
-    leave(span, 0, 0.0, -np.inf)
+    embed(span, 0)
     for r in range(scores.shape[1]):
         scores[t, r] = bounded(dot(newton.weights, r, span.scratch.u, span.size[0]), bound(self))
 
@@ -66,7 +66,7 @@ def _(self, rows, t, y, weight, scores):
     if restarts(self):
         restart(newton, n)
     sampled = not full(self.f) and sample(self.leverage, kernel, self.f, rows, t)
-    rest = kxx - norm_of(u, 0, n)
+    rest = kxx - norm_of(u, 0, n) if sampled else 0.0
     wider = sampled and rest > self.inside * kxx
     for r in range(scores.shape[1]):
         learn_output(self, r, y, weight, wider)
@@ -80,19 +80,19 @@ def _(self, rows, t, y, weight, scores):
         count[CHANGED] = 1
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def restarts(self):
     """Whether the next round begins anew. Until it comes, the model is the old one."""
     return self.manner == RESTART and self.count[CHANGED] == 1
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def bound(self):
     """That of the predictions of the next round."""
     return np.inf if self.manner == LITERAL and self.count[CHANGED] else self.newton.clip
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def learn_output(self, r, y, weight, wider):
     """The Newton step of one output on the embedding in the scratch."""
     newton, u, n = self.newton, self.span.scratch.u, self.span.size[0]
