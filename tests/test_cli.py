@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -124,6 +125,112 @@ def test_regression_and_csv():
         file.write("0.5,x\n0.25,y\n")
     out, _ = onkel_("predict", "houses.csv.onkel", "numbers.csv", "--target", "none", "--categorical", "1=x,y")
     assert len(out.splitlines()) == 2
+
+
+@pytest.fixture
+def weather():
+    """A table with words, and the same rows in other tables."""
+    random = np.random.default_rng(0)
+    kind = random.choice(["rain", "sun"], 300)
+    frame = pd.DataFrame({"id": range(300), "temp": random.normal(size=300) + 2 * (kind == "sun")})
+    frame["wind"], frame["town"] = 9 * random.normal(size=300), random.choice(["Ulm", "Bonn"], 300)
+    frame["kind"] = kind
+    frame.to_csv("w.csv", index=False)
+    other = frame[["kind", "wind", "town", "temp"]].assign(more="?")
+    other.to_csv("w2.csv", index=False)
+    other.to_parquet("w2.parquet")
+    other.drop(columns=["kind", "more"]).to_csv("bare.csv", index=False)
+    other.assign(kind="").to_csv("unknown.csv", index=False)
+    frame[["temp", "wind", "town"]].to_csv("numbers.csv", index=False, header=False)
+    frame.drop(columns="wind").to_csv("lacks.csv", index=False)
+    return frame
+
+
+WEATHER = ["learn", "w.csv", "-a", "perceptron", "--categorical", "town=8", "--leave-out", "id", "-o", "w.onkel"]
+
+
+def test_columns_are_found_by_name(weather):
+    """Tables with the columns in another order, with more of them, without the target, without names."""
+    out, _ = onkel_(*WEATHER, "--test", "w2.csv")
+    expected, _ = onkel_("predict", "w.onkel", "w.csv")
+    mistakes = np.mean(np.array(expected.split()) != weather["kind"])
+    assert f"test      {mistakes:.2%} mistakes on the 300 rows of w2.csv" in out
+    for source in ("w2.csv", "w2.parquet", "bare.csv", "unknown.csv"):
+        assert onkel_("predict", "w.onkel", source)[0] == expected, source
+    assert onkel_("predict", "w.onkel", "w2.csv", "--categorical", "town=8", "--target", "kind")[0] == expected
+    assert onkel_("predict", "w.onkel", "numbers.csv")[0] == expected
+    for source, words, code, told in (
+        ("lacks.csv", [], 1, "There is no column 'wind'; there are: id, temp, town, kind"),
+        ("w2.csv", ["--categorical", "town=9"], 2, "the model has learnt a word hashed to 8 columns, not a word hash"),
+        ("w2.csv", ["--categorical", "temp=9"], 2, "column 'temp': the model has learnt a number, not a word"),
+        ("w2.csv", ["--target", "temp"], 1, "Column 'temp' is named as a feature, and as the target"),
+        ("w2.csv", ["--leave-out", "temp"], 1, "Column 'temp' is named as a feature, and"),
+        ("w.csv", ["--no-header"], 1, "The columns have no names, and 5 of them cannot be the features temp, wind"),
+    ):
+        _, err = onkel_("predict", "w.onkel", source, *words, code=code)
+        assert told in " ".join(err.split()), source
+    _, err = onkel_(*WEATHER, "--test", "lacks.csv", code=1)
+    assert "There is no column 'wind'" in err
+
+
+def test_columns_without_names():
+    """These go by their place, and there have to be as many."""
+    with open("learnt.csv", "w") as file:
+        file.write("x,1,0.5\ny,0,0.25\n" * 20)
+    with open("bare.csv", "w") as file:
+        file.write("x,0.5\ny,0.25\n")
+    onkel_("learn", "learnt.csv", "--target", "1", "--categorical", "0=x,y", "-o", "m.onkel", "-q")
+    expected = onkel_("predict", "m.onkel", "learnt.csv")[0].split()[:2]
+    assert onkel_("predict", "m.onkel", "bare.csv", "--target", "none")[0].split() == expected
+    _, err = onkel_("predict", "m.onkel", "bare.csv", code=2)
+    assert "has 1 columns of features, and the model has learnt from 2: 0, 2. Is there a target in it?" in err
+    _, err = onkel_("predict", "m.onkel", "learnt.csv", "--categorical", "0=y,x", code=2)
+    assert "the model has learnt one of the words x, y, not one of the words y, x" in " ".join(err.split())
+
+
+def test_predict_with_a_model_of_named_columns(weather):
+    """One that was saved in Python, and knows the names of a frame."""
+    model = onkel.BPAClassifier(gamma=0.1, random_state=0).fit(weather[["temp", "wind"]], weather["kind"])
+    onkel.save(model, "m.onkel")
+    expected = model.predict(weather[["temp", "wind"]]).tolist()
+    for source in ("w2.csv", "w2.parquet"):
+        out, err = onkel_("predict", "m.onkel", source)
+        assert (out.split(), err) == (expected, "")
+    out, err = onkel_("predict", "m.onkel", "-", stdin="0 1:2\n")
+    assert (out.split(), err) == (model.predict(pd.DataFrame({"temp": [2.0], "wind": 0.0})).tolist(), "")
+
+
+def test_predict_looks_at_no_labels(files):
+    onkel_("learn", "train.svm", "-o", "m.onkel", "-q")
+    rows = "{} 1:0.5\n{} 2:1 # more\n"
+    expected, _ = onkel_("predict", "m.onkel", "-", stdin=rows.format(0, 0))
+    for first, second in (("?", "0"), ("0", "?"), ("nan", "1,2"), ("é", "+")):
+        assert onkel_("predict", "m.onkel", "-", stdin=rows.format(first, second))[0] == expected
+
+
+def test_the_other_base_of_indices(files):
+    """Rows to predict count from where the model's did, unless it is said."""
+    with open("zero.svm", "w") as file:
+        file.write(re.sub(r"(\d):", lambda found: f"{int(found[1]) - 1}:", svm(*moons(600))))
+    onkel_("learn", "zero.svm", "--zero-based", "-o", "zero.onkel")
+    onkel_("learn", "train.svm", "-o", "one.onkel")
+    expected, _ = onkel_("predict", "one.onkel", "train.svm")
+    assert onkel_("predict", "zero.onkel", "zero.svm")[0] == expected
+    assert onkel_("predict", "zero.onkel", "train.svm", "--one-based")[0] == expected
+    assert onkel_("predict", "one.onkel", "zero.svm", "--zero-based")[0] == expected
+
+
+def test_models_without_notes_of_how_rows_were_read(weather):
+    """As they were written before there were such notes."""
+    words = ["--categorical", "town=8", "--leave-out", "id"]
+    onkel_(*WEATHER, "--rows", 100)
+    expected, _ = onkel_("predict", "w.onkel", "w.csv")
+    model, document = read_model("w.onkel")
+    notes = {name: document["notes"][name] for name in ("position", "labels", "metrics")}
+    onkel.save(model, "w.onkel", notes=notes)
+    assert onkel_("predict", "w.onkel", "w.csv", *words)[0] == expected
+    out, _ = onkel_(*WEATHER, "--resume")
+    assert "200 of 300, 10 features" in out
 
 
 def test_words_as_labels():
@@ -450,8 +557,51 @@ def test_resume_refuses_another_task(uninterrupted):
         file.write(svm(*moons(4000, 3)))
     _, err = onkel_("learn", "other.svm", "-o", "m.onkel", "--resume", code=1)
     assert "it begins differently than the source that the position is of" in err
-    onkel.save(onkel.load("m.onkel"), "m.onkel")
+    onkel.save(onkel.load("m.onkel"), "m.onkel", notes={"reading": 3})
     _, err = onkel_("learn", "long.svm", "-o", "m.onkel", "--resume", code=1)
     assert "was not written by `onkel learn`" in err
     onkel_(*LONG, "-o", "new.onkel", "--resume", "--rows", 100)
     assert onkel.load("new.onkel").n_seen_ == 100
+
+
+OPTIONS = {  # a source, how it is read, the same otherwise, and what may change on the way
+    "target": ("a,b,c\n", ["--target", "a"], ["--target", "b"], []),
+    "categorical": ("a,b,c\n", ["--categorical", "b=8"], ["--categorical", "b=9"], []),
+    "leave_out": ("a,b,c\n", ["--leave-out", "a"], ["--leave-out", "b"], []),
+    "missing": ("a,b,c\n", ["--missing", "1"], ["--missing", "2"], []),
+    "header": ("1,2,3\n", ["--header"], ["--no-header"], []),
+    "delimiter": ("a;b;c\n", ["--delimiter", ";"], ["--delimiter", ","], []),
+    "zero_based": ("", ["--zero-based"], ["--one-based"], ["--max-features", "9"]),
+    "format": ("a,b,c\n", ["--format", "csv"], ["--format", "svmlight"], []),
+    "none": ("a,b,c\n", [], ["--target", "a"], ["--missing", "0"]),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_resumed_rows_are_read_as_before(name):
+    """Options of reading are remembered; others than before are refused."""
+    first, words, others, free = OPTIONS[name]
+    path = {"zero_based": "rows.svm", "format": "rows"}.get(name, "rows.csv")
+    row = "{0} 0:{1} 2:{2}\n" if path == "rows.svm" else "{0},{1},{2}\n"
+    row = row.replace(",", ";") if ";" in first else row
+    with open(path, "w") as file:
+        file.write(first + "".join(row.format(i % 7, i % 5, i % 3) for i in range(90)))
+    start = ["learn", path, "-a", "fogd", "--task", "regression", "--sigma", 1, "-q", "-o"]
+    onkel_(*start, "whole.onkel", *words, *free)
+    onkel_(*start, "m.onkel", *words, "--rows", 40)
+    _, err = onkel_(*start, "m.onkel", *others, "--resume", code=2)
+    assert f"another {name if name != 'none' else 'target'}, and --resume" in " ".join(err.split())
+    onkel_(*start, "m.onkel", *free, "--resume")
+    with open("m.onkel", "rb") as file, open("whole.onkel", "rb") as whole:
+        assert file.read() == whole.read()
+
+
+def test_resumed_columns_are_found_by_name(weather):
+    """A file of which nothing else says that it is another one."""
+    weather.to_parquet("w.parquet")
+    weather[["temp", "kind", "town", "id", "wind"]].to_parquet("other.parquet")
+    words = ["-a", "perceptron", "--categorical", "town=8", "--leave-out", "id", "--sigma", 1, "-q", "-o"]
+    onkel_("learn", "w.parquet", *words, "whole.onkel")
+    onkel_("learn", "w.parquet", *words, "m.onkel", "--rows", 40)
+    onkel_("learn", "other.parquet", "-o", "m.onkel", "--resume", "-q")
+    assert onkel.load("m.onkel").dual_coef_.tobytes() == onkel.load("whole.onkel").dual_coef_.tobytes()

@@ -199,7 +199,11 @@ def test_labels():
         assert batch.y.dtype == kind
         assert [str(label) for label in batch.y] != []
     _, error, _ = read(b"1 1:1\nspam 1:1\n")
-    assert "labels='text' takes words" in str(error)
+    assert "only labels read as text may be words" in str(error)
+    (batch,), error, _ = read(b"? 1:1\n+1 2:1\n\xff\n", labels="ignored")
+    assert error is None
+    assert np.isnan(batch.y).all()
+    assert batch.X.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
     _, error, _ = read(b"1 1:1\n1.5 1:1\n", labels="integer")
     assert "line 2, byte 6: the label '1.5' is not a whole number" in str(error)
     batches, _, stream = read(b"1 1:1\n1.5 1:1\n2 1:1", labels="integer", errors="skip")

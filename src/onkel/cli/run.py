@@ -21,6 +21,7 @@ from .learners import Task, estimator_of, find
 from .looking import PEEK, look
 from .options import Source, whole_labels
 from .progress import Quiet, State, plain
+from .reading import Reading
 from .stopping import Stop
 
 SLOW, QUICK = 0.5, 0.1  # seconds of learning after which batches become smaller, and larger again
@@ -77,7 +78,10 @@ class Run:
             raise ValueError(f"{plan.output} cannot be resumed: it was not written by `onkel learn`")
         metrics = Metrics(getattr(model, "classes_", None))
         metrics.restore(notes["metrics"])
-        source = source.with_labels(notes["labels"])
+        before = Reading.kept_with(model, notes)
+        if before:
+            _refuse(plan, before.changed_by(source.given))
+        source = source.going_on(before).with_labels(notes["labels"])
         run = cls(source, plan, show, model, metrics, source.open(notes["position"]))
         run.position = notes["position"]
         show.say(f"going on behind row {metrics.n:,} with {plan.output}")
@@ -93,10 +97,7 @@ class Run:
             wrong.append("task")
         if classes is not None and not np.array_equal(np.unique(classes), self.classes):
             wrong.append("classes")
-        if wrong:
-            raise click.UsageError(
-                f"{self.plan.output} was learnt with another {', '.join(wrong)}, and --resume goes on as it began."
-            )
+        _refuse(self.plan, wrong)
 
     # Learning.
 
@@ -183,7 +184,13 @@ class Run:
         if self.plan.output is None or self.position is None or self.torn:
             return
         state = {name: np.asarray(value).tolist() for name, value in self.metrics.state().items()}
-        notes = {"position": self.position, "labels": self.source.labels, "metrics": state}
+        reading = self.source.reading(self.stream)
+        notes = {
+            "position": self.position,
+            "labels": self.source.labels,
+            "metrics": state,
+            "reading": reading.to_json(),
+        }
         if self.plan.output != "-":
             save(self.model, self.plan.output, notes=notes)
         else:
@@ -231,7 +238,8 @@ class Run:
         assert self.plan.test is not None
         metrics = Metrics(self.classes)
         ask = self.model.predict if self.classes is None else self.model.decision_function
-        with self.plan.test.with_labels(self.source.labels).open() as stream:
+        rows = self.plan.test.like(self.source.reading(self.stream)).with_labels(self.source.labels)
+        with rows.open() as stream:
             for X, y, _ in stream if self.classes is None else whole_labels(stream):
                 metrics.update(ask(X), y)
         if not metrics.n:
@@ -276,6 +284,13 @@ class Run:
         size = f"{model.n_support_:,} support vectors" if hasattr(model, "n_support_") else ""
         kept = f"in {self.plan.output}" if self.plan.output else "not kept: -o FILE would"
         yield "model", f"{size}{', ' if size else ''}{kept}"
+
+
+def _refuse(plan: Plan, wrong: list[str]) -> None:
+    if wrong:
+        raise click.UsageError(
+            f"{plan.output} was learnt with another {', '.join(wrong)}, and --resume goes on as it began."
+        )
 
 
 def _to_standard_output(model: Any, notes: dict[str, Any]) -> None:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 BATCH_ROWS = 4096
 MOST_LABELS = 50  # numbers of more values than that are no labels
 MOST_FEATURES = 2**24  # columns, unless the caller allows more: a wrong index should not cost gigabytes
+LABELS = ("number", "integer", "text", "ignored")
 Position = dict[str, Any]  # of numbers and words; fit for JSON
 
 
@@ -104,6 +105,11 @@ class Stream(Iterator[Batch]):
         """The first of all that were passed over."""
         known = errors if self.first_skipped is None else [self.first_skipped, *errors]
         self.first_skipped = min(known, key=lambda error: error.line or 0, default=None)
+
+
+def check_labels(labels: str | None) -> None:
+    if labels is not None and labels not in LABELS:
+        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))} or None; got {labels!r}.")
 
 
 def labels_of(words: list[str]) -> npt.NDArray[Any]:

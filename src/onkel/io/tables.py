@@ -12,7 +12,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .sources import Bytes
-from .streams import Batch, Position, Stream, StreamError, labels_of
+from .streams import Batch, Position, Stream, StreamError, check_labels, labels_of
 from .svmlight import MOST_LINE
 
 Categorical = Mapping[str | int, int | Sequence[str]]
@@ -31,31 +31,62 @@ class Encoding(NamedTuple):
     codes: dict[str, int] | None  # one-hot: the place of every category
     hashed: bool
 
+    @property
+    def how(self) -> int | list[str] | None:
+        """As it was asked for: hashed to so many columns, a column for each of these words, or a number."""
+        return self.width if self.hashed else None if self.codes is None else list(self.codes)
+
 
 class Roles:
     """Which column is the target, and what becomes of the others.
 
     `categorical`: for each such column either the list of its categories, which get a column each, or a number of
     columns that its words are hashed to. `leave_out`: columns that are not used. `missing` stands in for empty cells.
+    `features`: those that are used, in their order; a table whose columns have no names takes these.
     """
 
     def __init__(
         self,
         names: Sequence[str],
-        target: Column | bool | None,
-        categorical: Categorical | None,
-        leave_out: Sequence[Column],
-        missing: float | None,
+        target: Column | bool | None = None,
+        categorical: Categorical | None = None,
+        leave_out: Sequence[Column] = (),
+        missing: float | None = None,
+        features: Sequence[Column] | None = None,
     ) -> None:
         self.names, self.missing = list(names), missing
-        self.target = None if target is False else self._find(-1 if target is None or target is True else target)
+        self.named = self.names != [str(i) for i in range(len(names))]
+        if features is not None and not self.named and isinstance(target, str) and target not in self.names:
+            target = None
+        goal = None if target is None or isinstance(target, bool) else self._find(target)
+        unused = {self._find(name) for name in leave_out} | {goal}
+        rest = [i for i in range(len(names)) if i not in unused]
+        if features is None:
+            chosen = rest
+        elif self.named or all(isinstance(name, int) or name in self.names for name in features):
+            chosen = [self._find(name) for name in features]
+        else:
+            chosen = self._christened(rest, list(map(str, features)))
+        if twice := [self.names[i] for i in chosen if i in unused]:
+            raise ValueError(f"Column {twice[0]!r} is named as a feature, and as the target or to be left out.")
+        if target is None or target is True:
+            last = [len(names) - 1] if features is None else [i for i in rest if i not in chosen][-1:]
+            goal, chosen = (last or [None])[0], [i for i in chosen if i not in last]
+        self.target = goal
         words = {self._find(name): how for name, how in (categorical or {}).items()}
-        unused = {self._find(name) for name in leave_out} | {self.target}
-        self.plan = [self._encoding(i, words.get(i)) for i in range(len(names)) if i not in unused]
+        self.plan = [self._encoding(i, words.get(i)) for i in chosen]
         if not self.plan:
             raise ValueError("No column is left to be a feature.")
-        self.used = [plan.column for plan in self.plan] + ([] if self.target is None else [self.target])
         self.sparse = any(plan.codes or plan.hashed for plan in self.plan)
+
+    def _christened(self, rest: list[int], features: list[str]) -> list[int]:
+        """The columns that are features of a table without names, which get theirs; one more is the target."""
+        if not len(features) <= len(rest) <= len(features) + 1:
+            few = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
+            raise ValueError(f"The columns have no names, and {len(rest)} of them cannot be the features {few}.")
+        for i, name in zip(rest, features):
+            self.names[i] = name
+        return rest[: len(features)]
 
     def _find(self, name: Column) -> int:
         if isinstance(name, str) and name in self.names:
@@ -93,6 +124,8 @@ class Roles:
         for row, cell in enumerate(cells):
             word = "" if cell is None or cell != cell else str(cell)  # NaN differs from itself
             if plan.codes is None:
+                if self.missing is None and not word.strip():
+                    flaws.setdefault(row, f"column {plan.name!r} is empty; missing=0 would take that as a word")
                 places.append(zlib.crc32(f"{plan.name}={word}".encode()) % plan.width)
             else:
                 places.append(plan.codes.get(word, 0))
@@ -150,8 +183,7 @@ class Rows(Stream):
     roles: Roles
 
     def __init__(self, source: str, *, labels: str | None, **options: Any) -> None:
-        if labels not in (None, "number", "integer", "text"):
-            raise ValueError(f'labels must be "number", "integer", "text" or None; got {labels!r}.')
+        check_labels(labels)
         super().__init__(source, **options)
         self.labels = labels
 
@@ -171,7 +203,7 @@ class Rows(Stream):
         return X, y, n
 
     def _targets(self, columns: Sequence[Cells], n: int, flaws: dict[int, str]) -> npt.NDArray[Any]:
-        if self.roles.target is None:
+        if self.roles.target is None or self.labels == "ignored":
             return np.full(n, np.nan)
         cells = columns[self.roles.target]
         where = f"the target, column {self.roles.names[self.roles.target]!r},"
@@ -208,11 +240,12 @@ class Table(Rows):
         categorical: Categorical | None = None,
         leave_out: Sequence[Column] = (),
         missing: float | None = None,
+        features: Sequence[Column] | None = None,
         labels: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(source, labels=labels, **options)
-        self.roles = Roles(names, target, categorical, leave_out, missing)
+        self.roles = Roles(names, target, categorical, leave_out, missing, features)
         start = self._resume(start)
         self.labels = labels or start.get("labels")
         self._row, self._size = int(start.get("row", 0)), size
@@ -259,6 +292,7 @@ class Csv(Rows):
         categorical: Categorical | None = None,
         leave_out: Sequence[Column] = (),
         missing: float | None = None,
+        features: Sequence[Column] | None = None,
         labels: str | None = None,
         max_line: int = MOST_LINE,
         **options: Any,
@@ -273,8 +307,8 @@ class Csv(Rows):
         self._delimiter = delimiter
         self._cells = csv.reader(self._lines, delimiter=delimiter, strict=True)
         self._again: list[list[str]] = []
-        names = start.get("columns") or self._first_line(header)
-        self.roles = Roles(names, target, categorical, leave_out, missing)
+        self._names = start.get("columns") or self._first_line(header)
+        self.roles = Roles(self._names, target, categorical, leave_out, missing, features)
 
     def _first_line(self, header: bool | None) -> list[str]:
         """The names of the columns: those of the header, or their numbers."""
@@ -337,7 +371,7 @@ class Csv(Rows):
     def _position(self, rows: int, place: tuple[int, int]) -> Position:
         return {
             "format": self.kind, "rows": rows, "byte": place[1], "line": place[0], "skipped": self.skipped,
-            "labels": self.labels, "columns": self.roles.names, "head": self._bytes.head,
+            "labels": self.labels, "columns": self._names, "head": self._bytes.head,
         }  # fmt: skip
 
     @property
