@@ -19,6 +19,7 @@ import onkel
 import onkel.datasets
 from onkel.cli.learners import find, learners
 from onkel.cli.main import COMMANDS, main
+from onkel.estimators._online import OnlineClassifier, OnlineRegressor
 from onkel.io import read_model
 from onkel.io.model_files import ESTIMATORS
 
@@ -321,7 +322,7 @@ def test_list():
     lines = [json.loads(line) for line in onkel_("list", "--json")[0].splitlines()]
     assert {line["name"] for line in lines} == set(names)
     made = {kind for learner in learners().values() for kind in (learner.classifier, learner.regressor) if kind}
-    assert made == set(ESTIMATORS.values())
+    assert made == {kind for kind in ESTIMATORS.values() if issubclass(kind, OnlineClassifier | OnlineRegressor)}
     projectron = next(line for line in lines if line["name"] == "projectron")
     assert projectron["tasks"] == "2 n r"
     assert projectron["paper"] == "Orabona, Keshet & Caputo 2009"
@@ -331,6 +332,55 @@ def test_list():
         assert find(name).name == "passive-aggressive"
     for learner in learners().values():
         assert find(learner.name) == learner
+
+
+ALL = """
+import sys
+from click.testing import CliRunner
+from onkel.cli.learners import learners
+from onkel.cli.main import main
+
+for name, learner in learners().items():
+    for task, kind in (("classification", learner.classifier), ("regression", learner.regressor)):
+        if kind:
+            words = ["learn", sys.argv[1], "-a", name, "--task", task, "-o", "m.onkel"]
+            for words in (words, ["inspect", "m.onkel"]):
+                result = CliRunner().invoke(main, words)
+                assert result.exit_code == 0 and kind.__name__ in result.stdout, (name, words, result.output)
+"""
+
+
+def test_whatever_is_listed_learns():
+    """Every learner, for each of its tasks; not compiled, which would take longer than the rows."""
+    with open("few.svm", "w") as file:
+        file.write(svm(*moons(12)))
+    subprocess.run([sys.executable, "-c", ALL, "few.svm"], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+
+
+def test_feature_maps_by_name(files):
+    words = ["learn", "train.svm", "-a", "feature-map", "-o", "m.onkel", "-p"]
+    for name, more, size in (("fourier", ["--n-components", 9], 18), ("nystroem", ["--budget", 20], 4)):
+        out, _ = onkel_(*words, f"map={name}", *more, "--rows", 550)
+        assert "from the first 500 rows" in out
+        model = onkel.load("m.onkel")
+        assert model.coef_.shape == (1, size)
+        assert model.map.sigma == pytest.approx(float(re.search(r"sigma = ([\d.]+)", out)[1]))
+        assert f"map__{more[0][2:].replace('-', '_')} = {more[1]} *" in onkel_("inspect", "m.onkel")[0]
+        onkel_(*words, f"map={name}", *more, "--resume")
+        assert onkel.load("m.onkel").n_seen_ == 600
+        _, err = onkel_(*words, f"map={name}", *more[:1], 7, "--resume", code=2)
+        assert "with another " in err
+    onkel_(*words, "map=nystroem", "--sigma", 2, "--eta", 0.3, "--seed", 5, "-q")
+    model = onkel.load("m.onkel")
+    assert (model.map.sigma, model.eta, model.random_state, model.map.random_state) == (2, 0.3, 5, 5)
+    for given, told in (
+        (["map=forest"], "map must be one of fourier, nystroem, sketch or none; got 'forest'"),
+        (["map=fourier", "-p", "rank=3"], "FeatureMapClassifier has no parameter rank"),
+        (["map=fourier", "--n-components", "0"], "RandomFourierFeatures: n_components must be a whole number"),
+        (["map=sketch", "-p", "rank=99"], "rank must be at most"),
+    ):
+        _, err = onkel_(*words, *given, code=2)
+        assert told in " ".join(err.split())
 
 
 def test_inspect(files):
@@ -378,6 +428,7 @@ def test_usage_errors(files):
         (["learn"], "Missing argument 'SOURCE'"),
         (["learn", "train.svm", "-a", "projecton"], "Did you mean projectron?"),
         (["learn", "train.svm", "-a", "rls"], "rls does not do classification"),
+        (["learn", "train.svm", "-a", "kors", "--task", "regression"], "No learner is called 'kors'"),
         (["learn", "train.svm", "-p", "bugdet=3"], "BPAClassifier has no parameter bugdet. It has: C, budget, "),
         (["learn", "train.svm", "-p", "budget=0"], "budget must be a whole number of at least 1"),
         (["learn", "train.svm", "-p", "budget"], "'budget' is not NAME=VALUE"),

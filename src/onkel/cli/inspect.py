@@ -41,6 +41,9 @@ def _lines(learner: Any, document: dict[str, Any], size: int) -> Iterator[tuple[
         place = {name: value for name, value in notes["position"].items() if name in ("rows", "line", "byte")}
         yield "source", "goes on behind " + ", ".join(f"{name} {value:,}" for name, value in place.items())
     default = type(learner)().get_params()
+    if getattr(learner, "map", None) is not None:
+        default |= {f"map__{name}": value for name, value in type(learner.map)().get_params().items()}
     for name, value in learner.get_params().items():
-        yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}" + " *" * (value != default[name])
+        other = " *" * (repr(value) != repr(default[name]))
+        yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}{other}"
     yield "", "(* not the default)"

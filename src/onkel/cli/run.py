@@ -17,7 +17,7 @@ from ..evaluation.metrics import Metrics
 from ..evaluation.racing import default_sigma
 from ..io.model_files import read_model, save
 from ..io.streams import Batch, Stream
-from .learners import Task, estimator_of, find
+from .learners import Task, estimator_of, find, parameter
 from .looking import PEEK, look
 from .options import Source, whole_labels
 from .progress import Quiet, State, plain
@@ -90,7 +90,7 @@ class Run:
     def compare(self, algorithm: str | None, task: Task | None, classes: Any, given: dict[str, Any]) -> None:
         """A usage error if what the user asks for is not what the file holds."""
         kind: Task = "classification" if self.classes is not None else "regression"
-        wrong = [name for name, value in given.items() if self.model.get_params().get(name) != value]
+        wrong = [name for name, value in given.items() if parameter(self.model, name) != value]
         if algorithm and find(algorithm).estimator(task or kind) is not type(self.model):
             wrong.append("algorithm")
         if (task or kind) != kind:
@@ -168,9 +168,10 @@ class Run:
 
     def _choose_width(self, X: Any) -> None:
         """A kernel width from the first rows, unless the user gave one."""
-        if self.free_width and self.model.get_params().get("kernel") == "rbf":
-            self.model.set_params(sigma=float(f"{default_sigma(X):.4g}"))
-            self.notes.append(f"sigma = {self.model.sigma:g} from the first {X.shape[0]} rows")
+        if self.free_width and parameter(self.model, "kernel") == "rbf":
+            sigma, own = float(f"{default_sigma(X):.4g}"), hasattr(self.model, "kernel")
+            self.model.set_params(**{"sigma" if own else "map__sigma": sigma})
+            self.notes.append(f"sigma = {sigma:g} from the first {X.shape[0]} rows")
 
     def _pace(self, took: float) -> None:
         """Batches that take about a third of a second at most: for the display, and for Ctrl-C."""

@@ -16,6 +16,7 @@ from ..estimators._online import OnlineClassifier, OnlineEstimator
 from ..state import arrays
 from .comparators import comparator_loss, hindsight
 from .metrics import Metrics
+from .names import stem
 from .reports import Checkpoint, Report
 
 WARM = 1000  # rows for a copy to learn before the clock starts: all that compiles, or loads, shall have done so
@@ -224,8 +225,8 @@ def _named(models: Models) -> dict[str, OnlineEstimator]:
     else:
         named = {}
         for model in models if isinstance(models, list | tuple) else [models]:
-            stem = type(model).__name__.removesuffix("Classifier").removesuffix("Regressor")
-            names = itertools.chain([stem], (f"{stem} {k}" for k in itertools.count(2)))
+            first = stem(type(model).__name__)
+            names = itertools.chain([first], (f"{first} {k}" for k in itertools.count(2)))
             named[next(name for name in names if name not in named)] = model
     if not named:
         raise ValueError("There is no model to evaluate.")
