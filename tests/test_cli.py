@@ -299,6 +299,7 @@ def test_json(files):
     told = json.loads(onkel_("inspect", "m.onkel", "--json")[0])
     assert told["class"] == "BPAClassifier"
     assert told["n_seen"] == 600
+    assert told["notes"]["metrics"].keys() == {"n", "sums"}
 
 
 def test_plain_lines():
@@ -383,6 +384,14 @@ def test_feature_maps_by_name(files):
         assert told in " ".join(err.split())
 
 
+def test_features_are_no_support_vectors(files):
+    words = ["learn", "train.svm", "-a", "multi-kernel", "--rows", 20, "-o", "m.onkel", "-p"]
+    assert "model     in m.onkel" in onkel_(*words, "component=fogd")[0]
+    assert "support  " not in onkel_("inspect", "m.onkel")[0]
+    assert json.loads(onkel_(*words, "component=fogd", "-q", "--json")[0])["n_support"] is None
+    assert " support vectors, in m.onkel" in onkel_(*words, "component=perceptron")[0]
+
+
 def test_inspect(files):
     onkel_("learn", "train.svm", "-o", "m.onkel", "--budget", 30)
     out, _ = onkel_("inspect", "m.onkel")
@@ -439,6 +448,7 @@ def test_usage_errors(files):
         (["learn", "train.svm", "--classes", "1"], "two labels or more"),
         (["learn", "train.svm", "--classes", "1,2", "--task", "regression"], "--classes are for classification"),
         (["learn", "train.csv", "--categorical", "x"], "is not COLUMN=WORDS"),
+        (["reproduce", "thesis-4.4", "--jobs", "0"], "0 runs at a time would never end"),
         (["nothing"], "No such command 'nothing'"),
     ):
         _, err = onkel_(*words, code=2)

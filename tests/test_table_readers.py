@@ -346,6 +346,45 @@ def test_what_no_stream_is_made_of():
         onkel.open_stream(io.BytesIO(b"1 1:1"), start={"format": "csv"})
 
 
+def test_what_is_no_place_in_a_stream():
+    X = np.eye(4)
+    for start in ({"rows": -1}, {"rows": 1.5}, {"rows": "1"}, {}, {"rows": 1, "skipped": -1}):
+        with pytest.raises(ValueError, match=r"The position is none of a stream's: (rows|skipped) is "):
+            onkel.open_stream((X, X[0]), start={"format": "arrays", **start})
+    with pytest.raises(ValueError, match="byte is -1"):
+        csv_of("a,b\n1,2\n", start={"format": "csv", "rows": 1, "byte": -1})
+
+
+def test_text_and_lazy_frames_are_refused(tmp_path):
+    with pytest.raises(
+        TypeError, match=r"source is open as text: pass it as bytes, by open\(path, 'rb'\) or io.BytesIO"
+    ):
+        onkel.open_stream(io.StringIO("a,b\n1,2\n"), format="csv")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with open(tmp_path / "a.csv") as file, pytest.raises(TypeError, match=r"a\.csv is open as text"):
+        onkel.open_stream(file)
+    with pytest.raises(TypeError, match=r"A LazyFrame has no rows before it is collected: pass what collect\(\) gives"):
+        onkel.open_stream(pl.LazyFrame({"a": [1], "b": [2]}))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_damaged_tables(kind, frame, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path, row_group_size=100)
+    else:
+        feather.write_feather(frame, path, chunksize=100, compression="lz4")
+    data = path.read_bytes()
+    spoilt = bytearray(data)
+    spoilt[len(data) // 2 : len(data) // 2 + 500] = bytes(500)
+    for broken in (data[: len(data) // 2], b"a,b\n1,2\n", b"", bytes(spoilt)):
+        path.write_bytes(broken)
+        with pytest.raises(onkel.StreamError, match=f"a.{kind}: the file is damaged, or of another format"):
+            list(onkel.open_stream(path, **ROLES))
+    with pytest.raises(FileNotFoundError):
+        onkel.open_stream(tmp_path / f"none.{kind}")
+
+
 def test_learners_take_streams():
     """Batch by batch, a learner comes to the same as at once."""
     X, y = onkel.datasets.turning_moons(300, random_state=0)

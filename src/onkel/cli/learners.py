@@ -101,3 +101,8 @@ def parameter(model: Any, name: str) -> Any:
     if name == "map":
         return next((word for word, kind in MAPS.items() if type(held.get("map")) is kind), held.get("map"))
     return held.get(name, held.get(f"map__{name}"))
+
+
+def support_of(model: Any) -> int | None:
+    """How many support vectors a model has; None if it is made of no points."""
+    return None if getattr(model, "component", "") == "fogd" else getattr(model, "n_support_", None)

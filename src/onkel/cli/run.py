@@ -17,7 +17,7 @@ from ..evaluation.metrics import Metrics
 from ..evaluation.racing import default_sigma
 from ..io.model_files import read_model, save
 from ..io.streams import Batch, Stream
-from .learners import Task, estimator_of, find, parameter
+from .learners import Task, estimator_of, find, parameter, support_of
 from .looking import PEEK, look
 from .options import Source, whole_labels
 from .progress import Quiet, State, plain
@@ -253,7 +253,7 @@ class Run:
             "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None),
+            "n_support": support_of(self.model),
             "parameters": plain(self.model.get_params(deep=False)), "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
@@ -282,7 +282,8 @@ class Run:
         each = 1e6 * (self.learning - seconds) / max(fresh - rows, 1)
         rate = f"; {each:.2f} µs per row after the first batch" if fresh > rows else ""
         yield "time", f"learning {self.learning:.2f} s, reading {self.reading:.2f} s{rate}"
-        size = f"{model.n_support_:,} support vectors" if hasattr(model, "n_support_") else ""
+        support = support_of(model)
+        size = "" if support is None else f"{support:,} support vectors"
         kept = f"in {self.plan.output}" if self.plan.output else "not kept: -o FILE would"
         yield "model", f"{size}{', ' if size else ''}{kept}"
 

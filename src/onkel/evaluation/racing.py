@@ -93,7 +93,7 @@ def race(
     say: Say = lambda stream, text: None,
     watch: Callable[[Checkpoint], None] | None = None,
 ) -> list[Heat]:
-    """Let learners race on a source, (X, y) or batches of it, or else on four streams that are built in.
+    """Let learners race on a source, which `progressive` takes, or else on four streams that are built in.
 
     Parameters
     ----------

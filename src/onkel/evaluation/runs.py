@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..estimators._online import OnlineClassifier, OnlineEstimator
+from ..io.opening import format_of, open_stream
 from ..state import arrays
 from .comparators import comparator_loss, hindsight
 from .metrics import Metrics
@@ -43,7 +44,8 @@ def progressive(
     models
         One estimator of onkel, a list, or a dict of names. They learn in place, and go on from what they know.
     stream
-        (X, y), a source of `onkel.io`, or any iterable of batches (X, y, ...). It is read once, for all models.
+        (X, y), a path or data frame or whatever else `onkel.open_stream` reads, or any iterable of batches (X, y, ...).
+        It is read once, for all models.
     classes
         All labels that may come; default: those of the first batch.
     checkpoints
@@ -263,6 +265,8 @@ def _read(stream: Any) -> Iterator[tuple[Any, np.ndarray, float]]:
     """Batches that are not empty, with the seconds it took to read each."""
     if isinstance(stream, tuple) and len(stream) >= 2 and not isinstance(stream[0], tuple):
         stream = [stream]
+    elif not isinstance(stream, tuple) and format_of(stream, None) not in ("arrays", "batches"):
+        stream = open_stream(stream)
     batches = iter(stream)
     while True:
         began = time.perf_counter()

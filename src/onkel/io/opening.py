@@ -115,6 +115,8 @@ def format_of(source: Any, format: str | None) -> str:
         return format or found
     if isinstance(source, tuple) and len(source) == 2:
         return "arrays"
+    if hasattr(source, "collect") and hasattr(source, "lazy"):
+        raise TypeError(f"A {type(source).__name__} has no rows before it is collected: pass what collect() gives.")
     if hasattr(source, "columns") or hasattr(source, "to_batches"):
         return "frame"
     if hasattr(source, "__iter__"):

@@ -28,6 +28,8 @@ class Bytes:
         if not self.live:
             raw.seek(0)
         head = raw.read(max(map(len, MAGIC)))
+        if not isinstance(head, bytes):
+            raise TypeError(f"{self.name} is open as text: pass it as bytes, by open(path, 'rb') or io.BytesIO.")
         packing = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
         if self.live:
             raw = cast(BinaryIO, io.BufferedReader(_Rejoined(head, raw), 2**16))

@@ -1,5 +1,6 @@
 """Rows from named columns: CSV, Parquet, Arrow, data frames. One column is the target, the others are features."""
 
+import contextlib
 import csv
 import math
 import re
@@ -443,8 +444,10 @@ def of_frame(frame: Any, **options: Any) -> Table:
 
 def of_parquet(path: str, **options: Any) -> Table:
     """A Parquet file, a piece of a row group at a time."""
-    file = _pyarrow("parquet").ParquetFile(path)
-    sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    parquet = _pyarrow("parquet")
+    with _told(path):
+        file = parquet.ParquetFile(path)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
     def batches(row: int, n: int) -> Iterator[Any]:
         ends = np.cumsum(sizes)
@@ -462,8 +465,9 @@ def of_parquet(path: str, **options: Any) -> Table:
 def of_arrow_file(path: str, **options: Any) -> Table:
     """A file of Arrow's IPC format, also called Feather, a record batch at a time."""
     pyarrow = _pyarrow()
-    file = pyarrow.ipc.open_file(pyarrow.memory_map(path))
-    sizes = [len(file.get_batch(i)) for i in range(file.num_record_batches)]
+    with _told(path):
+        file = pyarrow.ipc.open_file(pyarrow.memory_map(path))
+        sizes = [len(file.get_batch(i)) for i in range(file.num_record_batches)]
 
     def batches(row: int, n: int) -> Iterator[Any]:
         for i, size in enumerate(sizes):
@@ -478,11 +482,23 @@ def _of_arrow(
     source: str, names: Sequence[str], size: int, batches: Callable[[int, int], Iterator[Any]], **options: Any
 ) -> Table:
     def chunks(row: int, n: int) -> Iterator[list[Cells]]:
-        for batch in batches(row, n):
-            if len(batch):
-                yield [_cells(column) for column in batch.columns]
+        with _told(source):
+            for batch in batches(row, n):
+                if len(batch):
+                    yield [_cells(column) for column in batch.columns]
 
     return Table(source, names, size, chunks, **options)
+
+
+@contextlib.contextmanager
+def _told(source: str) -> Iterator[None]:
+    """What Arrow finds wrong with a file is an error of the source."""
+    try:
+        yield
+    except (_pyarrow().ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # there is no such file, or the like
+            raise
+        raise StreamError(source, f"the file is damaged, or of another format: {error}") from error
 
 
 def _cells(column: Any) -> Cells:
