@@ -156,6 +156,7 @@ def test_columns_are_found_by_name(weather):
     expected, _ = onkel_("predict", "w.onkel", "w.csv")
     mistakes = np.mean(np.array(expected.split()) != weather["kind"])
     assert f"test      {mistakes:.2%} mistakes on the 300 rows of w2.csv" in out
+    assert "columns     temp, wind, town (hashed to 8); target kind\n" in onkel_("inspect", "w.onkel")[0]
     for source in ("w2.csv", "w2.parquet", "bare.csv", "unknown.csv"):
         assert onkel_("predict", "w.onkel", source)[0] == expected, source
     assert onkel_("predict", "w.onkel", "w2.csv", "--categorical", "town=8", "--target", "kind")[0] == expected
@@ -232,6 +233,10 @@ def test_models_without_notes_of_how_rows_were_read(weather):
     assert onkel_("predict", "w.onkel", "w.csv", *words)[0] == expected
     out, _ = onkel_(*WEATHER, "--resume")
     assert "200 of 300, 10 features" in out
+    for odd in (3, {"options": {}}, {**document["notes"]["reading"], "columns": [1]}):
+        onkel.save(model, "odd.onkel", notes={**notes, "reading": odd})
+        _, err = onkel_("predict", "odd.onkel", "w.csv", code=1)
+        assert "the model's notes of how rows are read are not those of `onkel learn`" in err
 
 
 def test_words_as_labels():
@@ -625,7 +630,7 @@ def test_resume_refuses_another_task(uninterrupted):
     assert onkel.load("new.onkel").n_seen_ == 100
 
 
-OPTIONS = {  # a source, how it is read, the same otherwise, and what may change on the way
+OPTIONS = {  # how a source begins, how it is read, how not, and what may change on the way
     "target": ("a,b,c\n", ["--target", "a"], ["--target", "b"], []),
     "categorical": ("a,b,c\n", ["--categorical", "b=8"], ["--categorical", "b=9"], []),
     "leave_out": ("a,b,c\n", ["--leave-out", "a"], ["--leave-out", "b"], []),
@@ -634,7 +639,7 @@ OPTIONS = {  # a source, how it is read, the same otherwise, and what may change
     "delimiter": ("a;b;c\n", ["--delimiter", ";"], ["--delimiter", ","], []),
     "zero_based": ("", ["--zero-based"], ["--one-based"], ["--max-features", "9"]),
     "format": ("a,b,c\n", ["--format", "csv"], ["--format", "svmlight"], []),
-    "none": ("a,b,c\n", [], ["--target", "a"], ["--missing", "0"]),
+    "none": ("a,b,c\n", [], ["--target", "a"], ["--missing", "0", "--target", "c", "--header", "--format", "csv"]),
 }
 
 

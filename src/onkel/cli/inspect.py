@@ -10,6 +10,7 @@ import click
 from ..io import read_model
 from ..state import arrays
 from .learners import support_of
+from .reading import Reading
 
 
 @click.command()
@@ -44,6 +45,9 @@ def _lines(learner: Any, document: dict[str, Any], size: int) -> Iterator[tuple[
     if "position" in notes:
         place = {name: value for name, value in notes["position"].items() if name in ("rows", "line", "byte")}
         yield "source", "goes on behind " + ", ".join(f"{name} {value:,}" for name, value in place.items())
+    reading = Reading.kept_with(learner, document["notes"])
+    if reading and reading.columns:
+        yield "columns", str(reading)
     default = type(learner)().get_params()
     if getattr(learner, "map", None) is not None:
         default |= {f"map__{name}": value for name, value in type(learner.map)().get_params().items()}

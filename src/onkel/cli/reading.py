@@ -8,6 +8,7 @@ from ..io.streams import Stream
 
 Options = dict[str, Any]  # of open_stream
 BY_PLACE = {"target", "categorical", "leave_out"}  # what the columns of a table without names go by
+FOUND = {"format", "header", "missing"}  # where it is not given, the source tells, or there is none
 OF_ROWS = {"missing", "zero_based", "max_features"}  # what holds for rows from elsewhere, too
 
 
@@ -31,14 +32,22 @@ class Reading(NamedTuple):
     def kept_with(cls, model: Any, notes: dict[str, Any] | None) -> "Reading | None":
         """That of a model of `onkel learn`, or else what names of columns tell; None if nothing is known."""
         if notes and notes.keys() >= {"position", "reading"}:
-            reading = notes["reading"]
-            options = dict(reading["options"])
-            if "categorical" in options:
-                options["categorical"] = {column: how for column, how in options["categorical"]}
-            return cls(options, reading["columns"], reading["target"], reading["named"])
+            try:
+                return cls._from_json(**notes["reading"])
+            except (TypeError, ValueError) as error:
+                raise ValueError(
+                    f"the model's notes of how rows are read are not those of `onkel learn`: {error}"
+                ) from error
         if hasattr(model, "feature_names_in_"):
             return cls({}, [[str(name), None] for name in model.feature_names_in_], None, True)
         return None
+
+    @classmethod
+    def _from_json(cls, options: Any, columns: Any, target: str | None, named: bool) -> "Reading":
+        options = dict(options)
+        if "categorical" in options:
+            options["categorical"] = {column: how for column, how in options["categorical"]}
+        return cls(options, None if columns is None else [[str(name), how] for name, how in columns], target, named)
 
     def to_json(self) -> dict[str, Any]:
         options = dict(self.options)
@@ -49,7 +58,9 @@ class Reading(NamedTuple):
     def changed_by(self, given: Options) -> list[str]:
         """Options that would read a source otherwise than before. What was an error may be allowed."""
         before = {"zero_based": False, **self.options}
-        free = {"max_features"} | {"missing"} - before.keys()
+        free = {"max_features"} | FOUND - self.options.keys()
+        if given.get("target") == self.target:
+            free.add("target")
         return sorted(name for name, value in given.items() if name not in free and value != before.get(name))
 
     def for_others(self, given: Options, known: set[str]) -> Options:
@@ -70,6 +81,12 @@ class Reading(NamedTuple):
         left_out = self.options.get("leave_out", [])  # need not be there
         found["leave_out"] = [column for column in given.get("leave_out", []) if column not in left_out]
         return {**found, "target": self.target} if labelled and self.target is not None else found
+
+    def __str__(self) -> str:
+        """The columns in words."""
+        hashed = {name: f" (hashed to {how})" for name, how in self.columns or [] if isinstance(how, int)}
+        names = _few([name + hashed.get(name, "") for name, _ in self.columns or []])
+        return names + (f"; target {self.target}" if self.target is not None else "")
 
     def check(self, stream: Stream) -> None:
         """An error that names the first column that a stream of a table makes other features of."""

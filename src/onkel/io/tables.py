@@ -57,28 +57,35 @@ class Roles:
     ) -> None:
         self.names, self.missing = list(names), missing
         self.named = self.names != [str(i) for i in range(len(names))]
+        self.target, chosen = self._chosen(target, leave_out, features)
+        words = {self._find(name): how for name, how in (categorical or {}).items()}
+        self.plan = [self._encoding(i, words.get(i)) for i in chosen]
+        if not self.plan:
+            raise ValueError("No column is left to be a feature.")
+        self.sparse = any(plan.codes or plan.hashed for plan in self.plan)
+
+    def _chosen(
+        self, target: Column | bool | None, leave_out: Sequence[Column], features: Sequence[Column] | None
+    ) -> tuple[int | None, list[int]]:
+        """The target, and the columns that are features."""
         if features is not None and not self.named and isinstance(target, str) and target not in self.names:
             target = None
         goal = None if target is None or isinstance(target, bool) else self._find(target)
         unused = {self._find(name) for name in leave_out} | {goal}
-        rest = [i for i in range(len(names)) if i not in unused]
+        rest = [i for i in range(len(self.names)) if i not in unused]
         if features is None:
-            chosen = rest
-        elif self.named or all(isinstance(name, int) or name in self.names for name in features):
+            if target is None or target is True:
+                goal = len(self.names) - 1
+            return goal, [i for i in rest if i != goal]
+        if self.named or all(isinstance(name, int) or name in self.names for name in features):
             chosen = [self._find(name) for name in features]
         else:
             chosen = self._christened(rest, list(map(str, features)))
         if twice := [self.names[i] for i in chosen if i in unused]:
             raise ValueError(f"Column {twice[0]!r} is named as a feature, and as the target or to be left out.")
         if target is None or target is True:
-            last = [len(names) - 1] if features is None else [i for i in rest if i not in chosen][-1:]
-            goal, chosen = (last or [None])[0], [i for i in chosen if i not in last]
-        self.target = goal
-        words = {self._find(name): how for name, how in (categorical or {}).items()}
-        self.plan = [self._encoding(i, words.get(i)) for i in chosen]
-        if not self.plan:
-            raise ValueError("No column is left to be a feature.")
-        self.sparse = any(plan.codes or plan.hashed for plan in self.plan)
+            goal = max((i for i in rest if i not in chosen), default=None)
+        return goal, chosen
 
     def _christened(self, rest: list[int], features: list[str]) -> list[int]:
         """The columns that are features of a table without names, which get theirs; one more is the target."""
