@@ -29,7 +29,7 @@ test-nojit:  ## the tests in plain Python, without numba's compiler
 	NUMBA_DISABLE_JIT=1 $(PYTHON) -m pytest -n $(JOBS) --dist loadgroup \
 		-m 'not data and not slow' -W default::RuntimeWarning
 
-bench:  ## all benchmarks, and docs/performance.md from their figures
+bench:  ## the benchmarks of docs/performance.md, and that page; the others in benchmarks/ run by themselves
 	for name in step peers scale compile end_to_end report; do $(PYTHON) benchmarks/$$name.py || exit 1; done
 
 build:  ## source distribution and wheel, in dist/

@@ -6,6 +6,7 @@ import reference as ref
 import scipy.sparse as sp
 import thesis
 from cases import CASES, MULTICLASS, classes_of, rows_of
+from sklearn.exceptions import NotFittedError
 
 import onkel
 from onkel import alignment
@@ -119,8 +120,51 @@ def test_what_cannot_be_aligned():
         onkel.RBPClassifier(kernel="poly", gamma="alignment").fit(X, y)
     with pytest.raises(ValueError, match="must be a number above 0 or one of"):
         onkel.RBPClassifier(gamma="aligned").fit(X, y)
-    with pytest.raises(ValueError, match="but y has 3"):
+    with pytest.raises(ValueError, match="inconsistent numbers"):
         onkel.choose_sigma(X, y[:3])
+    with pytest.raises(ValueError, match="a transformer learns from none"):
+        onkel.KORS(gamma="alignment").fit(X, y)
+
+
+@pytest.mark.parametrize("align", [onkel.choose_sigma, lambda X, y: onkel.IncrementalAlignment().partial_fit(X, y)])
+def test_bad_rows_are_not_aligned(align):
+    X, y = rows_of(CASES[0], 40)
+    for bad, words in ((np.nan, "NaN"), (np.inf, "infinity")):
+        with pytest.raises(ValueError, match=words):
+            align(np.where(X[7, 0] == X, bad, X), y)
+        with pytest.raises(ValueError, match=words):
+            align(X, np.where(np.arange(40) == 7, bad, y))
+    with pytest.raises(ValueError, match="Expected 2D array"):
+        align(X[0], y[: X.shape[1]])
+
+
+@pytest.mark.parametrize("sigmas", [[], [-1, 0], [1, np.nan], [np.inf], 2.0])
+def test_widths_are_above_zero(sigmas):
+    X, y = rows_of(CASES[0], 40)
+    with pytest.raises(ValueError, match="sigmas must be widths"):
+        onkel.choose_sigma(X, y, sigmas=sigmas)
+    with pytest.raises(ValueError, match="sigmas must be widths"):
+        onkel.IncrementalAlignment(sigmas=sigmas)
+
+
+def test_a_matrix_of_no_numbers_is_not_aligned():
+    with pytest.raises(ValueError, match="NaN"):
+        onkel.kernel_alignment(np.full((3, 3), np.nan), [1, -1, 1])
+
+
+def test_a_bad_batch_is_not_counted():
+    X, y = rows_of(CASES[0], 40)
+    aligned, expected = (onkel.IncrementalAlignment().partial_fit(X, y) for _ in range(2))
+    for rows, labels, words in (
+        (np.where(np.arange(40)[:, None] == 39, np.nan, X), y, "NaN"),
+        (X[:, 1:], y, "features, but"),
+        (X, y.astype(str), r"need classes=\[...\]"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            aligned.partial_fit(rows, labels)
+    np.testing.assert_array_equal(aligned.alignments_, expected.alignments_)
+    with pytest.raises(NotFittedError):
+        onkel.IncrementalAlignment().sigma_  # noqa: B018
 
 
 def test_files_keep_the_width(tmp_path):

@@ -8,6 +8,7 @@ from sklearn.kernel_ridge import KernelRidge
 from sklearn.svm import SVC
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
+import onkel
 from onkel.evaluation import LLSVM, hindsight, least_squares
 
 X, y = make_moons(160, noise=0.3, random_state=0)
@@ -26,6 +27,20 @@ def test_least_squares_is_the_least():
     random = np.random.default_rng(1)
     for _ in range(20):
         assert objective(best + 0.01 * random.normal(size=len(y))) > least_squares(K, target, reg)
+
+
+def test_ridge_regret_takes_finite_numbers_of_one_length():
+    target = np.where(y == 1, 1.0, -1.0)
+    for said, targets, matrix, words in (
+        (np.zeros(160), np.where(X[:, 0] > 0, np.nan, target), K, "y contains NaN"),
+        (np.full(160, np.inf), target, K, "predictions contains infinity"),
+        (np.zeros(160), target, np.where(K[0, 1] == K, np.nan, K), "contains NaN"),
+        (np.zeros(159), target, K, "inconsistent numbers"),
+        (np.zeros(160), target[:-1], K, "inconsistent numbers"),
+        (np.zeros(160), target, K[:, :-1], "inconsistent numbers"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            onkel.ridge_regret(said, targets, matrix)
 
 
 def test_kernel_ridge_is_the_closed_form():

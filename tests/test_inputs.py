@@ -1,5 +1,6 @@
 """Odd input: the same result as the plain array, or a clear ValueError that leaves the model as it was."""
 
+import re
 import subprocess
 import sys
 import threading
@@ -8,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from cases import CASES, group_of, rows_of
+from cases import CASES, REGRESSION, group_of, rows_of
 from test_promises import REPRESENTATIVES, everything, predictions, state
 
 import onkel
@@ -253,6 +254,76 @@ def test_bad_targets():
         with pytest.raises(ValueError, match=words):
             model.partial_fit(X, targets)
         assert everything(model) == before
+
+
+REGRESSORS = {case.estimator: case for case in CASES if case.task == REGRESSION}.values()
+
+
+@pytest.mark.parametrize("case", REGRESSORS, ids=lambda case: case.estimator.__name__)
+def test_targets_that_are_no_numbers(case):
+    """Nothing finite, in an array of objects or words: refused in batches and row by row, by name."""
+    X, y = rows_of(case, N)
+    model = case.make().partial_fit(X, y)
+    before = state(model)
+    for bad in (None, "nan", "inf", "-inf"):
+        targets = y.astype(object)
+        targets[7] = bad
+        with pytest.raises(ValueError, match=r"y must be finite numbers; its entry 7 is"):
+            case.make().fit(X, targets)
+        for call in (lambda: model.partial_fit(X, targets), lambda: model.learn_one(X[0], bad)):  # noqa: B023
+            with pytest.raises(ValueError, match="y must be finite numbers"):
+                call()
+            assert state(model) == before
+
+
+@pytest.mark.parametrize("labels", [[None, 1], ["a", 1], [None, None]])
+def test_labels_without_an_order(labels):
+    X, y = rows_of(RBP, N)
+    model = RBP.make().partial_fit(X, y, classes=[-1, 1])
+    before = state(model)
+    with pytest.raises(ValueError, match="no order among them"):
+        model.partial_fit(X[:2], np.array(labels, object))
+    with pytest.raises(ValueError, match=r"no order among them|Unknown label type"):
+        RBP.make().partial_fit(X[:2], np.array(labels, object))
+    with pytest.raises(ValueError, match="no order among them"):
+        model.learn_one(X[0], None)
+    with pytest.raises(ValueError, match="convert"):
+        model.learn_one(X[0], 1, "heavy")
+    assert state(model) == before
+
+
+def test_one_sparse_row():
+    X, y = rows_of(RBP, N)
+    one, other = (RBP.make().partial_fit(X, y) for _ in range(2))
+    row = sp.csr_matrix(X[:1])
+    assert [one.learn_one(row, y[0])] == list(other.learn(row, y[:1]))
+    with pytest.raises(ValueError, match="Expected one row"):
+        one.learn_one(sp.csr_matrix(X[:2]), y[0])
+
+
+@pytest.mark.parametrize("sigma", [1e-320, 1e-160, 1e200])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_widths_out_of_range(sigma, dtype):
+    X, y = rows_of(RBP, N)
+    with pytest.raises(ValueError, match=rf"gamma is .* for sigma={re.escape(repr(sigma))}: {np.dtype(dtype)} cannot"):
+        onkel.RBPClassifier(sigma=sigma).fit(X.astype(dtype), y)
+    with pytest.raises(ValueError, match="cannot compute with that"):
+        onkel.RandomFourierFeatures(gamma=1e308).fit(X.astype(dtype))
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"kernel": onkel.kernels.rbf(-1.0)},
+        {"kernel": onkel.kernels.rbf(np.nan)},
+        {"kernel": onkel.kernels.poly(1.0, np.inf, 2)},
+        {"budget": 2**63},
+    ],
+)
+def test_numbers_that_the_engine_cannot_take(params):
+    X, y = rows_of(RBP, N)
+    with pytest.raises(ValueError, match=f"{next(iter(params))} must be"):
+        onkel.RBPClassifier(**params).fit(X, y)
 
 
 def test_overflow_in_the_middle_is_undone():

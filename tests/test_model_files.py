@@ -219,10 +219,10 @@ def test_only_models_are_saved(tmp_path):
     model, X, y = small()
     pipeline = make_pipeline(StandardScaler(), model).fit(X, y)
     for other in (pipeline, BaseEstimator(), X, None, onkel.RBPClassifier, type("RBPClassifier", (), {})()):
-        with pytest.raises(
-            TypeError, match=r"takes an estimator of onkel, not .*from a Pipeline, save the step itself"
-        ):
+        with pytest.raises(TypeError, match=r"takes a learner of onkel, not .*from a Pipeline, save the step itself"):
             onkel.save(other, tmp_path / "model")
+    with pytest.raises(TypeError, match=r"saved as part of its learner, FeatureMapClassifier\(map=...\)"):
+        onkel.save(onkel.RandomFourierFeatures().fit(X), tmp_path / "model")
     assert list(tmp_path.iterdir()) == []
 
 

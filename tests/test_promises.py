@@ -372,6 +372,20 @@ def test_rows_of_weight_zero_are_skipped(case):
     np.testing.assert_array_equal(coefficients(with_zeros), coefficients(without))
 
 
+def test_batches_of_weight_zero():
+    """Pieces in which no row has a weight are the whole all the same."""
+    case = next(case for case in CASES if case.name == "rbp-binary")
+    X, y = rows_of(case, N)
+    weights = (np.arange(N) // 5 % 2).astype(float)
+    whole, pieces = case.make(), case.make()
+    scores = whole.learn(X, y, sample_weight=weights, **case.first)
+    parts = [
+        pieces.learn(X[t : t + 5], y[t : t + 5], sample_weight=weights[t : t + 5], **case.first) for t in range(0, N, 5)
+    ]
+    np.testing.assert_array_equal(np.concatenate(parts), scores)
+    assert state(pieces) == state(whole)
+
+
 @pytest.mark.parametrize("case", [p for p in each_case.args[1] if p.values[0].task != REGRESSION])
 def test_labels_of_any_kind(case):
     """Strings, booleans and other numbers give the same model as the case's own labels."""
@@ -401,6 +415,8 @@ def test_probabilities(case):
     p = model.predict_proba(X)
     assert p.shape == (N, len(model.classes_))
     np.testing.assert_allclose(p.sum(axis=1), 1)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(model.predict_log_proba(X), np.log(p))
     if case.task == MULTICLASS:
         np.testing.assert_array_equal(model.classes_[p.argmax(axis=1)], model.predict(X))
     else:

@@ -10,6 +10,8 @@ from typing import Any, Self
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, column_or_1d
 
 from .rng import uniforms
 
@@ -24,7 +26,7 @@ def kernel_alignment(K: npt.ArrayLike, y: npt.ArrayLike, *, centred: bool = Fals
 
     <K, T> / (|K| |T|) in the Frobenius norm; `centred` centres both first. Numbers count from their mean.
     """
-    matrix, targets = np.asarray(K, np.float64), _targets(y)
+    matrix, targets = check_array(K, dtype=np.float64), _targets(y)
     if matrix.shape != targets.shape:
         raise ValueError(f"K has the shape {matrix.shape}, but y has {len(targets)} entries.")
     return _alignment(matrix, _centred(targets) if centred else targets, centred)
@@ -44,11 +46,8 @@ def choose_sigma(
 
     `sigmas`: the widths to choose from, 2^-5, 2^-4.5, ..., 2^7 by default.
     """
-    X, labels = X if sp.issparse(X) else np.asarray(X), np.asarray(y)
-    if X.shape[0] != len(labels):
-        raise ValueError(f"X has {X.shape[0]} rows, but y has {len(labels)}.")
-    rows = sampled(len(labels), max_rows, random_state)
-    widths = SIGMAS if sigmas is None else np.asarray(sigmas, np.float64)
+    X, labels = _checked(X, y)
+    rows, widths = sampled(len(labels), max_rows, random_state), _widths(sigmas)
     return best_sigma(X[rows], _targets(labels[rows], len(np.unique(labels))), kernel, widths, centred)
 
 
@@ -118,12 +117,16 @@ class IncrementalAlignment:
         random_state: int = 0,
     ) -> None:
         self.kernel, self.reservoir, self.random_state = kernel, reservoir, random_state
-        self.sigmas = SIGMAS if sigmas is None else np.asarray(sigmas, np.float64)
+        self.sigmas = _widths(sigmas)
         self.n_seen_ = 0
 
     def partial_fit(self, X: Any, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Count in a batch; `classes`: all labels that may come, None for numbers and labels +-1."""
-        X, values = X if sp.issparse(X) else np.asarray(X), np.asarray(y)
+        X, values = _checked(X, y)
+        if classes is None and values.dtype.kind not in "iufb":
+            raise ValueError("Labels that are words need classes=[...], all that may come.")
+        if self.n_seen_ and X.shape[1] != self._points.shape[1]:
+            raise ValueError(f"X has {X.shape[1]} features, but {self._points.shape[1]} are expected.")
         if self.n_seen_ == 0:
             self._m = 0 if classes is None else len(np.unique(np.asarray(classes)))
             self._points, self._y = np.empty((0, X.shape[1])), np.empty(0, values.dtype)
@@ -161,6 +164,8 @@ class IncrementalAlignment:
     @property
     def alignments_(self) -> Floats:
         """The alignment of every width with what was seen so far."""
+        if self.n_seen_ == 0:
+            raise NotFittedError("Nothing has been seen yet: call partial_fit.")
         return np.asarray(self._products / np.sqrt(self._squares * self._target_squares))
 
     @property
@@ -193,6 +198,21 @@ def _targets(y: npt.ArrayLike, m: int = 0) -> Floats:
     if type_of_target(values) == "continuous":
         return of_numbers(values)
     return of_classes(values, max(m or len(np.unique(values)), 2))
+
+
+def _checked(X: Any, y: npt.ArrayLike) -> tuple[Any, npt.NDArray[Any]]:
+    """Finite rows and as many targets."""
+    X, labels = check_array(X, accept_sparse="csr", dtype=[np.float64, np.float32]), column_or_1d(y)
+    check_consistent_length(X, labels)
+    assert_all_finite(labels, input_name="y")
+    return X, labels
+
+
+def _widths(sigmas: npt.ArrayLike | None) -> Floats:
+    widths = SIGMAS if sigmas is None else np.asarray(sigmas, np.float64)
+    if widths.ndim != 1 or len(widths) == 0 or not (np.isfinite(widths) & (widths > 0)).all():
+        raise ValueError(f"sigmas must be widths, numbers above 0; got {sigmas!r}.")
+    return widths
 
 
 def _squares(X: Any) -> Floats:

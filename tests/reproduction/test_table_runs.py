@@ -48,6 +48,7 @@ def test_every_table(name, sets, results, tmp_path, monkeypatch):
     for one in view.judged:
         assert bool(one.ours) == (not one.cell.quoted), one.why
         assert one.why == one.cell.quoted
+    assert not any(one.verdict or one.away for one in view.comparisons)  # of thirty rows
     done = runs(results)
     run_table(table, request, results)
     assert runs(results) == done
@@ -225,6 +226,8 @@ def test_standard_errors():
     ours = Ours(36.0, 1.2, 10)
     wanted = 0.8 / np.sqrt(0.9**2 / 20 + 1.2**2 / 10 + 0.1**2 / 12)
     assert _away(ours, printed, 20) == pytest.approx(wanted)
+    alone = 0.8 / np.sqrt(0.9**2 / 20 + 0.9**2 + 0.1**2 / 12)  # one repeat has no deviation of its own
+    assert _away(Ours(36.0, None, 1), printed, 20) == pytest.approx(alone)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,11 @@ class KernelParameters(RowReader):
         if self.kernel == "cosine":
             return kernels.cosine()
         gamma = self._gamma(X, targets, key)
+        with np.errstate(over="ignore"):
+            least, most = X.dtype.type(gamma), X.dtype.type(2 * gamma)  # a width's frequencies are sqrt(2 gamma)
+        if not (least > 0 and most < np.inf):
+            named = "" if self.sigma is None else f" for sigma={self.sigma!r}"
+            raise ValueError(f"The kernel coefficient gamma is {gamma:g}{named}: {X.dtype} cannot compute with that.")
         if self.kernel == "poly":
             kernel = kernels.poly(gamma, self.coef0, self.degree)
             check_values(X, kernel)
@@ -52,7 +57,8 @@ class KernelParameters(RowReader):
 
     def _gamma(self, X: Any, targets: Any, key: int) -> float:
         if self.sigma is not None and self.kernel in SPECTRA:
-            return gamma_of(self.kernel, float(self.sigma))
+            with np.errstate(all="ignore"):
+                return float(gamma_of(self.kernel, np.float64(self.sigma)))
         if self.gamma == "auto":
             return 1 / X.shape[1]
         if self.gamma == "scale":

@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import inspect
 import itertools
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -29,6 +30,10 @@ from ._short import SMALL, Door, Past, Watch, Window, finite_number, one_row, ov
 
 ABSENT: Any = None
 ONLY_FIT = {"grow_features", "n_passes", "shuffle", "random_state"}
+# scikit-learn that refuses weights which are all 0 can be told not to.
+ALL_MAY_BE_ZERO = {
+    name: True for name in inspect.signature(_check_sample_weight).parameters if name == "allow_all_zero_weights"
+}
 WORK = 2**26  # multiply-adds between two looks at the keyboard: about a twentieth of a second
 
 
@@ -196,7 +201,7 @@ class OnlineEstimator(RowReader):
         """Rows, targets and weights of a batch in the form that compiled code takes, and a learner that fits them."""
         X, y = self._validate(X, y, first)
         targets = self._targets(y, first, classes)
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True, **ALL_MAY_BE_ZERO)
         if first:
             self._start(X, targets)
         elif self._parameters() != self._made_with:
@@ -481,6 +486,12 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
         positive = expit(scores)
         return np.hstack([1 - positive, positive])
 
+    @available_if(_has_probabilities)  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithm of the probability of every class; for the logistic loss."""
+        with np.errstate(divide="ignore"):
+            return np.log(self.predict_proba(X))
+
     def _probabilities(self, scores: np.ndarray) -> np.ndarray:
         """Those of many classes."""
         return np.asarray(softmax(scores, axis=1))
@@ -496,6 +507,15 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     _softmax: ClassVar[bool] = True  # whether the logistic loss of many classes is that of the softmax
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
+        try:
+            return self._numbered(y, first, classes)
+        except TypeError as error:
+            raise ValueError(
+                "y has labels that have no order among them and the classes, such as None, or words beside numbers."
+            ) from error
+
+    def _numbered(self, y: Any, first: bool, classes: Any) -> np.ndarray:
+        """The labels as -1 and +1, or as positions in `classes_`."""
         if first:
             check_classification_targets(y)
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
@@ -564,7 +584,11 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         return Task(REGRESSION, float(getattr(self, "epsilon", 0.0)))
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
-        return np.require(y, np.float64, ["C", "A", "W"])
+        targets = np.require(y, np.float64, ["C", "A", "W"])
+        if not np.isfinite(targets).all():  # of words and objects: numbers were looked at before
+            t = int(np.isfinite(targets).argmin())
+            raise ValueError(f"y must be finite numbers; its entry {t} is {y[t]}.")
+        return targets
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

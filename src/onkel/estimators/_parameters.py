@@ -37,9 +37,9 @@ def real(
 
 def whole(low: int) -> Check:
     def passes(x: typing.Any) -> bool:
-        return not isinstance(x, bool) and isinstance(x, numbers.Integral) and int(x) >= low
+        return not isinstance(x, bool) and isinstance(x, numbers.Integral) and low <= int(x) < 2**63
 
-    return Check(f"a whole number of at least {low}", passes)
+    return Check(f"a whole number of at least {low} and below 2**63", passes)
 
 
 def one_of(*choices: str) -> Check:
@@ -52,6 +52,10 @@ def optional(check: Check) -> Check:
 
 def _kernel_list(value: typing.Any) -> bool:
     return isinstance(value, list) and len(value) > 0 and all(type(x) is Kernel and _sound(x) for x in value)
+
+
+def _kernel(value: typing.Any) -> bool:
+    return _sound(value) if type(value) is Kernel else isinstance(value, tuple) and hasattr(value, "_fields")
 
 
 def _sound(kernel: Kernel) -> bool:
@@ -67,8 +71,8 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "kernel": (
         "The kernel, k(x, z); docs/own_kernel.md tells how to bring one of your own.",
         Check(
-            "one of " + ", ".join(map(repr, KERNELS)) + ", or a kernel from onkel.kernels",
-            lambda x: (isinstance(x, str) and x in KERNELS) or (isinstance(x, tuple) and hasattr(x, "_fields")),
+            "one of " + ", ".join(map(repr, KERNELS)) + ", or a kernel from onkel.kernels, its numbers finite",
+            lambda x: x in KERNELS if isinstance(x, str) else _kernel(x),
         ),
     ),
     "gamma": (

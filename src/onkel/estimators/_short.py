@@ -4,6 +4,7 @@ from operator import attrgetter
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from .._jit import entry
 from ..expansion import PAUSE
@@ -24,6 +25,8 @@ def overflow(first: int, last: int) -> ValueError:
 
 def one_row(x: Any) -> Any:
     """A row as a batch."""
+    if sp.issparse(x) and x.ndim == 2 and x.shape[0] == 1:
+        return x
     x = np.asarray(x)
     if x.ndim != 1:
         raise ValueError(
@@ -146,10 +149,10 @@ class Door(_Row):
     def learn(self, estimator: Any, x: Any, y: Any, weight: float) -> Any:
         """Learn a row; returns its score or scores, or None for a row to be learnt like a batch."""
         try:
-            target = self.read(y)
+            target, weighs = self.read(y), 0.0 <= weight < np.inf
         except TypeError:
             return None
-        if target is None or not 0.0 <= weight < np.inf:
+        if target is None or not weighs:
             return None
         if self.n == MOST:
             self.n, self.past = 0, Past(estimator)

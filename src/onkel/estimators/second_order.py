@@ -17,7 +17,7 @@ from ..losses import curvature
 from ..newton import CONSTANT, HESSIAN, Curve, newton
 from ..outputs import REGRESSION, Task
 from ..state import own_scratch
-from ._base import KernelClassifier, KernelEstimator, KernelRegressor, PointKeeper, loss_of, widened
+from ._base import KernelClassifier, KernelEstimator, KernelParameters, KernelRegressor, PointKeeper, loss_of, widened
 from ._online import Setting
 from ._parameters import STEERING, estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
@@ -107,6 +107,9 @@ class KORS(_Sampling):
 
     def _targets(self, y: Any, first: bool, classes: Any) -> np.ndarray:
         return np.asarray(y, np.float64)
+
+    def _aligned_gamma(self, X: Any, targets: Any, key: int) -> float:
+        return KernelParameters._aligned_gamma(self, X, targets, key)  # what samples has no targets either
 
     def _work(self, learner: Any) -> int:
         return super()._work(learner) + int(learner.f.count[SIZE]) ** 2

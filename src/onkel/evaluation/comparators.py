@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -66,11 +66,15 @@ def ridge_regret(predictions: npt.ArrayLike, y: npt.ArrayLike, K: npt.ArrayLike,
     of K + reg I and z = L^-1 y, the least over the first t rounds is reg (z_1^2 + ... + z_t^2): one factor serves all
     t. Takes memory for K and time for its factor, n^3 / 3.
     """
-    matrix, targets = np.array(K, np.float64), np.asarray(y, np.float64)
+    matrix, targets = check_array(K, dtype=np.float64, copy=True), column_or_1d(y, dtype=np.float64)
+    said = column_or_1d(predictions, dtype=np.float64)
+    check_consistent_length(matrix, matrix.T, targets, said)
+    assert_all_finite(targets, input_name="y")
+    assert_all_finite(said, input_name="predictions")
     matrix[np.diag_indices_from(matrix)] += reg
     L = scipy.linalg.cholesky(matrix, lower=True, overwrite_a=True)
     z = scipy.linalg.solve_triangular(L, targets, lower=True)
-    losses = np.square(np.asarray(predictions, np.float64) - targets)
+    losses = np.square(said - targets)
     return np.asarray(np.cumsum(losses) - reg * np.cumsum(z * z))
 
 

@@ -120,7 +120,12 @@ def save(model: Any, path: str | os.PathLike[str], *, notes: dict[str, Any] | No
     except (TypeError, ValueError) as error:
         raise ValueError(f"The notes are not fit for JSON: {error}.") from error
     if type(model) is not ESTIMATORS.get(name):
-        raise TypeError(f"onkel.save takes an estimator of onkel, not {name}; from a Pipeline, save the step itself.")
+        hint = (
+            "a feature map is saved as part of its learner, FeatureMapClassifier(map=...)"
+            if hasattr(model, "_map_size")
+            else "from a Pipeline, save the step itself"
+        )
+        raise TypeError(f"onkel.save takes a learner of onkel, not {name}; {hint}.")
     model._fitted()
     target = _target(path)
     try:

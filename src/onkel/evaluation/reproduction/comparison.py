@@ -16,6 +16,7 @@ from .settings import Cell, Parameters, Table
 
 Verdict = Literal["exact", "agrees", "better", "worse", ""]
 CLOSE = 2.0  # standard errors
+FEW = 5  # repeats: of fewer our deviation tells little, so the published one counts if it is larger
 OF_OUTCOMES: dict[str, Callable[[Outcome], float]] = {
     "mistake_rate_pct": lambda one: 100 * one["error"],
     "error_rate_pct": lambda one: 100 * one["error"],
@@ -100,7 +101,7 @@ def _of_cell(table: Table, cell: Cell, request: Request, results: Results, missi
     for metric in (table.metric, *table.also):
         printed = published(table, cell, metric)
         ours = _summary([OF_OUTCOMES[metric](one) for one in outcomes]) if outcomes else None
-        away = _away(ours, printed, table.repeats)
+        away = None if request.rows else _away(ours, printed, table.repeats)  # shorter streams are another thing
         verdict = _verdict(metric, ours, printed, away) if metric == table.metric else ""
         made.append(Comparison(cell, metric, ours, printed, away, verdict, why, parameters, curve, seconds))
     return made
@@ -145,7 +146,10 @@ def _away(ours: Ours | None, printed: Figure | None, repeats: int) -> float | No
     """The variance of the difference: of both means, and of rounding to the printed digits."""
     if ours is None or printed is None or printed.value is None:
         return None
-    variance = (ours.std or 0.0) ** 2 / ours.n + (printed.std or 0.0) ** 2 / repeats + printed.half**2 / 3
+    own, theirs = ours.std or 0.0, printed.std or 0.0
+    if ours.n < FEW:
+        own = max(own, theirs)
+    variance = own**2 / ours.n + theirs**2 / repeats + printed.half**2 / 3
     return (ours.mean - printed.value) / math.sqrt(variance) if variance else 0.0
 
 

@@ -26,7 +26,8 @@ with `=` is a formula over the variables of the table, the number of examples `T
 the width `aligned` that kernel alignment chooses. The published figures are in `published.csv` one folder above.
 
 A cell reads: ours ± standard deviation over the permutations (published ± deviation; the difference in standard
-errors). The standard error counts both deviations and the rounding of the printed figure. **Exact**: the same printed
+errors). The standard error counts both deviations (of fewer than 5 repeats the larger one, twice) and the rounding of
+the printed figure. **Exact**: the same printed
 digits, of mean and deviation. **Agrees**: at most 2 standard errors away. **Better**, **worse**: further away, on one
 or the other side; worse figures are in bold. Minutes are those of the repeats that the table shows, without tuning.
 """
