@@ -165,6 +165,16 @@ def least_from_compiled(values, n):
 
 
 @jit
+def alone_from_compiled(coef, scale, k, diag, kxx, n):
+    return _simd.least_alone(coef, scale, k, diag, kxx, n)
+
+
+@jit
+def exps_from_compiled(bases, which, rates, place, count, k):
+    _simd.exps_at(bases, which, rates, place, count, k)
+
+
+@jit
 def bit_from_compiled(word):
     return _simd.lowest_bit(word)
 
@@ -209,6 +219,39 @@ def test_first_least(dtype):
             assert least_from_compiled(values, n) == np.argmin(values[:n])
     values[:4] = np.inf
     assert least_from_compiled(values, 4) == 0
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_least_alone(dtype):
+    """Of equals the first, and none behind the last."""
+    random = np.random.default_rng(0)
+    for n in (1, 3, 8, 17, 100):
+        coef, (k, diag) = _simd.aligned((2, slots(n, dtype)), dtype), _simd.aligned((2, slots(n, dtype)), dtype)
+        for _ in range(20):
+            coef[:, :n], k[:n], diag[:n] = random.integers(-2, 3, (2, n)), random.integers(-1, 2, n), 4
+            weights = (0.5 * coef[:, :n].astype(float)) ** 2
+            losses = weights.sum(0) * (4 - k[:n].astype(float) ** 2 / 2)
+            assert alone_from_compiled(coef, 0.5, k, diag, 2.0, n) == np.argmin(losses)
+
+
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 1e-6)])
+def test_exps_of_several(dtype, tolerance):
+    """Those of each kernel at its own places; what lies behind the last one is not read, nor another row written."""
+    random, n = np.random.default_rng(0), 40
+    bases, k = _simd.aligned((3, slots(n, dtype)), dtype), _simd.aligned((5, slots(n, dtype)), dtype)
+    bases[:, :n], k[...] = random.uniform(0, 5, (3, n)), 7
+    which, rates = np.array([1, 2, -1, 1, 2]), np.array([0.5, 2.0, 1.0, 0.01, 1.0])
+    place, count = random.integers(0, n, (5, 33)), np.zeros((5, 4), np.int64)
+    count[:, 0] = [33, 8, 5, 9, 0]
+    for i, size in enumerate(count[:, 0]):
+        place[i, size:] = 2**60
+    exps_from_compiled(bases, which, rates, place, count, k)
+    for i, size in enumerate(count[:, 0]):
+        if which[i] >= 0:
+            exact = np.exp(-rates[i] * bases[which[i], place[i, :size]].astype(float))
+            np.testing.assert_allclose(k[i, :size], exact, rtol=tolerance)
+    assert (k[2] == 7).all()
+    assert (k[4] == 7).all()
 
 
 def test_lowest_bit():

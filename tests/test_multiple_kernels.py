@@ -16,9 +16,11 @@ from test_twins import near, weights_of
 
 import onkel
 from onkel._jit import COMPILED
+from onkel.estimators import _online, multiple
 from onkel.estimators.multiple import COMPONENTS, thesis_kernels
 from onkel.features import fan_out, fans, project_on, with_doublings
 from onkel.kernels import laplacian, linear, poly, rbf
+from onkel.learners import apart
 from onkel.rows import Dense
 
 N = 150 if COMPILED else 60
@@ -142,6 +144,83 @@ def test_pieces_copies_and_files(component, tmp_path):
             model = copy.deepcopy(onkel.load(tmp_path / "model.onkel"))
         np.testing.assert_array_equal(np.concatenate(scores), expected)
         assert state(model) == state(whole)
+
+
+@each_component
+@pytest.mark.parametrize("mode", ["DD", "SD"])
+def test_any_number_of_threads(component, mode, monkeypatch):
+    """Learning and predicting, the bits are the same, whether or not this is where threads are used."""
+    X, y = stream(BINARY, N)
+    results = []
+    monkeypatch.setattr(multiple, "WORTH", 0)
+    monkeypatch.setattr(_online, "WORK", 2**14)  # several pieces
+    for threads in (1, 2, 3):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+        model = make(component, BINARY, **MODES[mode])
+        results.append((model.learn(X, y, classes=[-1, 1]).tobytes(), predictions(model, X).tobytes(), state(model)))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.xdist_group("several-fogd")
+@pytest.mark.parametrize("threads", ["1", "2"])
+@pytest.mark.parametrize("weighting", ["hedge", "loss"])
+@pytest.mark.parametrize("task", TASKS)
+def test_kernels_apart_or_by_turns(task, weighting, threads, monkeypatch):
+    """A batch goes from kernel to kernel, single rows from row to row: the bits are the same, on ladders and beside."""
+    monkeypatch.setattr(multiple, "WORTH", 0)
+    monkeypatch.setenv("OMP_NUM_THREADS", threads)
+    X, y = stream(task, N)
+    kernels = [rbf(0.5), rbf(2.0), laplacian(0.1), rbf(8.0), laplacian(0.4), rbf(0.3)]
+    batch, rows = (make("fogd", task, kernels=kernels, weighting=weighting) for _ in range(2))
+    weights = weights_of(N)
+    weights[0] = 1
+    scores = batch.learn(X, y, sample_weight=weights, **FIRST[task])
+    first = rows.learn(X[:1], y[:1], **FIRST[task])
+    rest = [rows.learn_one(X[t], y[t], weights[t]) for t in range(1, N)]
+    np.testing.assert_array_equal([*first, *rest], scores)
+    assert state(rows) == state(batch)
+    read = rows.predict_one if task == REGRESSION else rows.decision_one
+    np.testing.assert_array_equal([read(x) for x in X], predictions(batch, X))
+
+
+@pytest.mark.xdist_group("several-adaraker")
+@pytest.mark.parametrize("task", TASKS)
+def test_intervals_in_threads(task, monkeypatch):
+    """AdaRaker's kernels, shared out among threads: the same bits."""
+    X, y = stream(task, N)
+    kind, results = onkel.AdaRakerRegressor if task == REGRESSION else onkel.AdaRakerClassifier, []
+    monkeypatch.setattr(multiple, "WORTH", 0)
+    monkeypatch.setattr(_online, "WORK", 2**14)
+    for threads in (1, 2, 5):
+        monkeypatch.setenv("OMP_NUM_THREADS", str(threads))
+        model = kind(kernels=[rbf(0.5), rbf(2.0), laplacian(0.4)], n_components=37, levels=5, random_state=0)
+        scores = model.learn(X, y, sample_weight=weights_of(N), **FIRST[task])
+        results.append((scores.tobytes(), predictions(model, X).tobytes(), state(model)))
+    assert results[0] == results[1] == results[2]
+
+
+@pytest.mark.xdist_group("several-fogd")
+@pytest.mark.parametrize("name", ["learn_apart", "weigh_apart"])
+def test_ctrl_c_between_learners_and_weights(name, monkeypatch):
+    """What was learnt by then is that of whole turns, for both."""
+    X, y = stream(BINARY, N)
+    monkeypatch.setattr(_online, "WORK", 2**14)
+    model, other, work = make("fogd", BINARY), make("fogd", BINARY), getattr(apart, name)
+    calls = []
+
+    def interrupted(*args):
+        work(*args)
+        calls.append(args)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(apart, name, interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.learn(X, y, classes=[-1, 1])
+    monkeypatch.undo()
+    assert 0 < model.n_seen_ < N
+    other.learn(X[: model.n_seen_], y[: model.n_seen_], classes=[-1, 1])
+    assert state(model) == state(other)
 
 
 @pytest.mark.parametrize("component", grouped("rbp", "nogd"))

@@ -61,6 +61,42 @@ def exp_of(k, n, scale):
     k[:n] = np.exp(scale * k[:n])
 
 
+def _exps_at(context, b, dtype, bases, stride, which, rates, place, capacity, count, columns, m, k, slots):
+    v = Vectors(context, b, dtype)
+    with cgutils.for_range(b, m) as kernel:
+        i = kernel.index
+        base, n = b.load(b.gep(which, [i])), b.load(b.gep(count, [b.mul(i, columns)]))
+        with b.if_then(b.icmp_signed(">=", base, integer(0))):
+            rate = b.fneg(b.load(b.gep(rates, [i])))
+            scale = v.spread(rate if v.double else b.fptrunc(rate, v.scalar))
+            values, places = b.gep(bases, [b.mul(base, stride)]), b.gep(place, [b.mul(i, capacity)])
+            out, last = b.gep(k, [b.mul(i, slots)]), b.sub(n, integer(1))
+            with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
+                j, x = b.mul(loop.index, integer(v.lanes)), ir.Constant(v.type, ir.Undefined)
+                for lane in range(v.lanes):
+                    at = b.add(j, integer(lane))
+                    at = b.load(b.gep(places, [b.select(b.icmp_signed("<", at, last), at, last)]))
+                    x = b.insert_element(x, b.load(b.gep(values, [at])), ir.Constant(ir.IntType(32), lane))
+                v.store(v.exp(b.fmul(x, scale)), out, j)
+
+
+def _call_exps_at(context, b, sig, args):
+    bases, which, rates, place, count, k = (pointer(context, b, sig, args, i) for i in range(6))
+    shapes = [context.make_array(sig.args[i])(context, b, args[i]).shape for i in (0, 3, 4, 5)]
+    (_, stride), (m, capacity), (_, columns), (_, slots) = (cgutils.unpack_tuple(b, shape, 2) for shape in shapes)
+    args = [bases, stride, which, rates, place, capacity, count, columns, m, k, slots]
+    routine(context, b, "exps_at", sig.args[0].dtype, _exps_at, args)
+    return context.get_dummy_value()
+
+
+@vector(_call_exps_at)
+def exps_at(bases, which, rates, place, count, k):
+    """k[i] = exp(-rates[i] * bases[which[i]]) at the first count[i, 0] of the places place[i], where which[i] >= 0."""
+    for i in np.flatnonzero(which >= 0):
+        n = count[i, 0]
+        k[i, :n] = np.exp(bases.dtype.type(-rates[i]) * bases[which[i], place[i, :n]])
+
+
 def _take_row(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     a, k = (pointer(context, b, sig, args, i) for i in (0, 2))
@@ -144,42 +180,74 @@ def all_finite(places, sizes, wide):
     return int(all(np.isfinite(kind.from_address(int(place))).all() for place, kind in zip(places, kinds)))
 
 
+class _Least:
+    """The smallest of the values at positions below n that are considered, in order; of equals the first."""
+
+    def __init__(self, v, n):
+        self.v, self.b, self.end = v, v.b, v.spread(n)
+        self.kind = ir.VectorType(I64, v.lanes)
+        self.lanes = ir.Constant(self.kind, list(range(v.lanes)))
+        self.least = cgutils.alloca_once_value(v.b, v.const(float("inf")))
+        self.where = cgutils.alloca_once_value(v.b, ir.Constant(self.kind, [0] * v.lanes))
+
+    def consider(self, x, i):
+        """The values x of the positions from i on."""
+        b, here = self.b, self.b.add(self.v.spread(i), self.lanes)
+        less = b.and_(b.fcmp_ordered("<", x, b.load(self.least)), b.icmp_signed("<", here, self.end))
+        b.store(b.select(less, x, b.load(self.least)), self.least)
+        b.store(b.select(less, here, b.load(self.where)), self.where)
+
+    def position(self):
+        b, n = self.b, self.v.lanes
+        x, at, half = b.load(self.least), b.load(self.where), n // 2
+        while half:  # the better of every lane and the one `half` further
+            turned = ir.Constant(ir.VectorType(ir.IntType(32), n), [i ^ half for i in range(n)])
+            y, other = b.shuffle_vector(x, x, turned), b.shuffle_vector(at, at, turned)
+            tie = b.and_(b.fcmp_ordered("==", y, x), b.icmp_signed("<", other, at))
+            better = b.or_(b.fcmp_ordered("<", y, x), tie)
+            x, at, half = b.select(better, y, x), b.select(better, other, at), half // 2
+        return b.extract_element(at, ir.Constant(ir.IntType(32), 0))
+
+
 def _first_least(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     values, n = pointer(context, b, sig, args, 0), args[1]
-    indices = ir.VectorType(I64, v.lanes)
-    least = cgutils.alloca_once_value(b, v.const(float("inf")))
-    where = cgutils.alloca_once_value(b, ir.Constant(indices, [0] * v.lanes))
-    lanes = ir.Constant(indices, list(range(v.lanes)))
-    whole = b.sdiv(n, integer(v.lanes))
-    with cgutils.for_range(b, whole) as loop:
+    best = _Least(v, n)
+    with cgutils.for_range(b, ceil(b, n, integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
-        x = v.load(values, i)
-        less = b.fcmp_ordered("<", x, b.load(least))
-        here = b.add(v.spread(i), lanes)
-        b.store(b.select(less, x, b.load(least)), least)
-        b.store(b.select(less, here, b.load(where)), where)
-    best = cgutils.alloca_once_value(b, ir.Constant(v.scalar, float("inf")))
-    first = cgutils.alloca_once_value(b, integer(0))
-
-    def consider(x, i):
-        tie = b.and_(b.fcmp_ordered("==", x, b.load(best)), b.icmp_signed("<", i, b.load(first)))
-        better = b.or_(b.fcmp_ordered("<", x, b.load(best)), tie)
-        b.store(b.select(better, x, b.load(best)), best)
-        b.store(b.select(better, i, b.load(first)), first)
-
-    for lane in range(v.lanes):
-        at = ir.Constant(ir.IntType(32), lane)
-        consider(b.extract_element(b.load(least), at), b.extract_element(b.load(where), at))
-    with cgutils.for_range(b, n, start=b.mul(whole, integer(v.lanes))) as loop:
-        consider(b.load(b.gep(values, [loop.index])), loop.index)
-    return b.load(first)
+        best.consider(v.load(values, i), i)
+    return best.position()
 
 
 @vector(_first_least, returns=lambda values, n: types.int64)
 def first_least(values, n):
-    """Position of the smallest of the first n entries; of equals the first."""
+    """Position of the smallest of the first n entries; of equals the first. Beyond n there are entries up to a line."""
     return int(np.argmin(values[:n]))
+
+
+def _least_alone(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    coef, k, diag = (pointer(context, b, sig, args, i) for i in (0, 2, 3))
+    outputs, stride = cgutils.unpack_tuple(b, context.make_array(sig.args[0])(context, b, args[0]).shape, 2)
+    scale, kxx = (v.spread(context.cast(b, args[i], sig.args[i], sig.args[0].dtype)) for i in (1, 4))
+    best, total = _Least(v, args[5]), cgutils.alloca_once(b, v.type)
+    with cgutils.for_range(b, ceil(b, args[5], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        b.store(v.const(0.0), total)
+        with cgutils.for_range(b, outputs) as row:
+            a = b.fmul(scale, v.load(coef, b.add(b.mul(row.index, stride), i)))
+            b.store(b.fadd(b.load(total), b.fmul(a, a)), total)
+        z = v.load(k, i)
+        apart = b.fsub(v.load(diag, i), b.fmul(z, b.fdiv(z, kxx)))
+        best.consider(b.fmul(b.load(total), apart), i)
+    return best.position()
+
+
+@vector(_least_alone, returns=lambda *_: types.int64)
+def least_alone(coef, scale, k, diag, kxx, n):
+    """First i < n with the least |scale coef[:, i]|^2 (diag[i] - k[i]^2 / kxx)."""
+    weights = ((coef.dtype.type(scale) * coef[:, :n]) ** 2).cumsum(0)[-1]
+    return int(np.argmin(weights * (diag[:n] - k[:n] * (k[:n] / coef.dtype.type(kxx)))))
 
 
 def _lowest_bit(context, b, sig, args):
@@ -265,6 +333,22 @@ def exchange(a, row, z, n, x, y):
     old = a[row, :n].copy()
     a[row, :n] += x * z[:n]
     z[:n] += y * old
+
+
+def _scaled(context, b, sig, args):
+    v = Vectors(context, b, sig.args[0].dtype)
+    a, z = (b.gep(pointer(context, b, sig, args, i), [args[i + 1]]) for i in (0, 4))
+    scale = v.spread(context.cast(b, args[3], sig.args[3], sig.args[0].dtype))
+    with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
+        i = b.mul(loop.index, integer(v.lanes))
+        v.store(b.fmul(scale, v.load(a, i)), z, i)
+    return context.get_dummy_value()
+
+
+@vector(_scaled)
+def scaled(a, start, n, scale, z, at):
+    """z[at:] = scale * a[start:], n entries."""
+    z[at : at + n] = scale * a[start : start + n]
 
 
 def _double(context, b, sig, args):

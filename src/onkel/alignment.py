@@ -119,6 +119,7 @@ class IncrementalAlignment:
         self.kernel, self.reservoir, self.random_state = kernel, reservoir, random_state
         self.sigmas = _widths(sigmas)
         self.n_seen_ = 0
+        self._points: Floats = np.empty((0, 0))
 
     def partial_fit(self, X: Any, y: npt.ArrayLike, classes: npt.ArrayLike | None = None) -> Self:
         """Count in a batch; `classes`: all labels that may come, None for numbers and labels +-1."""

@@ -156,12 +156,18 @@ def settle(f, rows, t, i):
     store(rows, t, f.points, f.used, i)
 
 
+@generic(default=True, inline=True)
+def norm_at(f, i, kernel, rows, t):
+    """What `norms` keeps of x, which is now point i."""
+    return measure(kernel, rows, t)
+
+
 @jit(inline=True)
 def insert(f, i, kernel, rows, t, step):
     """Write x into slot i (i == size appends) with coefficients step * move."""
     settle(f, rows, t, i)
     touch(f, i)
-    f.norms[i], f.diag[i] = measure(kernel, rows, t), itself(kernel, rows, t)
+    f.norms[i], f.diag[i] = norm_at(f, i, kernel, rows, t), itself(kernel, rows, t)
     f.born[i] = f.count[SEEN]
     f.count[INSERTED] += 1
     if i == f.count[SIZE]:
@@ -250,7 +256,7 @@ def fold(f):
     f.lazy[TOTAL], f.lazy[SCALE] = 0.0, 1.0
 
 
-@generic
+@generic(inline=True)
 def between(rows, kernel, f, i, k):
     """k[j] = k(point i, point j) for every stored j, computed as for `rows`."""
 

@@ -16,7 +16,7 @@ from scipy.special import gammaincinv, ndtri
 
 from ._jit import generic, jit
 from ._panels import padded
-from ._simd import BLOCK, HADAMARD, LINE, aligned, butterflies, double_angles, sincos_of, turn
+from ._simd import BLOCK, HADAMARD, LINE, aligned, butterflies, double_angles, scaled, sincos_of, turn
 from .kernels import EXPONENTIAL, LAPLACIAN, MATERN32, MATERN52, RBF
 from .rng import uniforms
 from .rows import DOTS, block, copy_columns, dots_in_panel
@@ -320,6 +320,8 @@ class FansTable(NamedTuple):
     source: np.ndarray  # (m,) the kernel whose angles, doubled, are its own; -1 for none
     times: np.ndarray  # (m,) how often
     order: np.ndarray  # (m,) every source before those that use it
+    foot: np.ndarray  # (m,) the kernel at the foot of its ladder, with sines and cosines of its own
+    height: np.ndarray  # (m,) how often that one's angles are doubled
 
 
 class FansWork(NamedTuple):
@@ -344,14 +346,8 @@ class Fans(NamedTuple):
 
 def with_doublings(kernels):
     """The kernels, told how often their angles are doubled: the ladders that `Fans` climbs."""
-    table = _ladders(kernels)
-    out = []
-    for i, kernel in enumerate(kernels):
-        doublings = 0
-        while table.source[i] >= 0:
-            doublings, i = doublings + int(table.times[i]), table.source[i]
-        out.append(kernel._replace(doublings=doublings))
-    return tuple(out)
+    heights = _ladders(kernels).height
+    return tuple(kernel._replace(doublings=int(n)) for kernel, n in zip(kernels, heights, strict=True))
 
 
 def fans(kernels, n, d, dtype, key):
@@ -397,7 +393,11 @@ def _ladders(kernels):
                 climbed = 0
             below = i
     order[:] = sorted_ones
-    return FansTable(family, scale, source, times, order)
+    foot, height = np.arange(m), np.zeros(m, np.int64)
+    for i in order:
+        if source[i] >= 0:
+            foot[i], height[i] = foot[source[i]], height[source[i]] + times[i]
+    return FansTable(family, scale, source, times, order, foot, height)
 
 
 def _octaves(kernel, other):
@@ -411,32 +411,37 @@ def _octaves(kernel, other):
 
 
 @jit
+def project_family(map, g, rows, t, many, out, at, stride):
+    """out[at + c * stride:] = the projections of row t + c on the frequencies of family g, for c < many."""
+    weights, n, width = map.weights, map.n, map.weights.shape[2]
+    panels = (n + width - 1) // width
+    at -= g * panels * width
+    for panel in range(g * panels, g * panels + panels):
+        first = panel * width
+        size = min(width, n - (first - g * panels * width))
+        if not block(rows, DOTS, t, many, weights, first, first + size, out, at, stride):
+            for c in range(many):
+                dots_in_panel(rows, t + c, weights, panel, size, out, at + c * stride)
+
+
+@jit
 def project_on(map, rows, t, start, stop):
     """Leave in the scratch the projections of row t, worked out for a chunk of the rows start..stop-1 at a time."""
-    weights, _, n, _, size, scratch = map
-    width, place = weights.shape[2], (t - start) % CHUNK
-    panels = (n + width - 1) // width
-    families = weights.shape[0] // panels
+    scratch, size, place = map.scratch, map.size, (t - start) % CHUNK
+    families = scratch.angles.shape[0] // (CHUNK * size)
     if place == 0:
-        for panel in range(weights.shape[0]):
-            g, p = panel // panels, panel % panels
-            many, at, stride = min(CHUNK, stop - t), g * size - g * panels * width, families * size
-            first, last = panel * width, g * panels * width + min(p * width + width, n)
-            if not block(rows, DOTS, t, many, weights, first, last, scratch.angles, at, stride):
-                for c in range(many):
-                    dots_in_panel(
-                        rows, t + c, weights, panel, min(width, n - p * width), scratch.angles, at + c * stride
-                    )
+        for g in range(families):
+            project_family(map, g, rows, t, min(CHUNK, stop - t), scratch.angles, g * size, families * size)
     scratch.at[0] = place * families * size
 
 
 @jit(inline=True)
 def fan_out(map, j, z, stride):
     """Of the kernels in the ladders' order the j-th, after those before it; z[i] = its features, i its number."""
-    _, (family, scale, source, times, order), n, root, size, scratch = map
+    _, (family, scale, source, times, order, _, _), n, root, size, scratch = map
     half, i = stride // 2, order[j]
     if source[i] < 0:
-        scaled(scratch.angles, scratch.at[0] + family[i] * size, n, scale[i], z[i])
+        scaled(scratch.angles, scratch.at[0] + family[i] * size, n, scale[i], z[i], 0)
         waves(z[i], 0, half, n)
     else:
         double_angles(z[source[i]], 0, n, half, root, z[i], 0)
@@ -446,7 +451,15 @@ def fan_out(map, j, z, stride):
 
 
 @jit(inline=True)
-def scaled(angles, at, n, scale, z):
-    """z = scale * angles, for n entries of these from `at` on."""
-    for i in range(n):
-        z[i] = scale * angles[at + i]
+def fan_on(map, i, begins, angles, at, z):
+    """z = the features of kernel i for the row whose projections are angles[at:].
+
+    Unless it `begins`, z holds those of the kernel before it in the ladders' order.
+    """
+    table, n, half, doublings = map.table, map.n, z.shape[0] // 2, map.table.times[i]
+    if begins or table.source[i] < 0:
+        foot, doublings = table.foot[i], table.height[i]
+        scaled(angles, at, n, table.scale[foot], z, 0)
+        waves(z, 0, half, n)
+    for _ in range(doublings):
+        double_angles(z, 0, n, half, map.root, z, 0)

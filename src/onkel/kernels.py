@@ -32,6 +32,7 @@ class Kernels(NamedTuple):
     coef0: np.ndarray
     degree: np.ndarray
     bases: np.ndarray  # whether any is a function of inner products, of squared distances, of 1-norm distances
+    falls: np.ndarray  # (m,) the base b of those that are exp(-gamma b), or -1
 
 
 def kernels_of(several):
@@ -44,6 +45,7 @@ def kernels_of(several):
         np.array(coef0s, float),
         np.array(degrees, np.int64),
         np.array(bases, np.int64),
+        np.array([base_of(kernel) if kernel.kind in (RBF, LAPLACIAN) else -1 for kernel in several], np.int64),
     )
 
 
@@ -158,7 +160,7 @@ def _(kernel, rows, t, norms, n, base, c, k):
     finish(kernel, rows, t, norms, n, k)
 
 
-@jit(inside=True)
+@jit(inline=True, inside=True)
 def finish(kernel, rows, t, norms, n, k):
     """k = k(x, z) from the base quantities."""
     if kernel.kind == RBF or kernel.kind == LAPLACIAN:

@@ -11,9 +11,9 @@ import numpy as np
 from . import nystroem
 from ._jit import jit
 from ._panels import panel_shape, slots
-from ._simd import aligned
-from .expansion import SIZE, Scratch, place_of, row_of, scratch, settle
-from .kernels import base_of, finish
+from ._simd import aligned, dot, exps_at
+from .expansion import SCALE, SIZE, Scratch, norm_at, place_of, row_of, scratch, settle
+from .kernels import LAPLACIAN, base_of, finish, nth_kernel
 from .rows import DOTS, SQDISTS, dots, l1dists, l1norm, sqdists, sqnorm, store
 
 FREE = 1  # beside SIZE, in a pool's count
@@ -187,7 +187,7 @@ def member(pool, bank, i, budget):
 # Kernel rows.
 
 
-@jit
+@jit(inline=True)
 def measure_from(pool, base, rows, t):
     """The inner products or distances of x with all points."""
     n, out = pool.count[SIZE], pool.scratch.bases[base]
@@ -208,6 +208,25 @@ def gather(f, kernel, rows, t, k):
     finish(kernel, rows, t, f.norms, n, k)
 
 
+@jit(inline=True)
+def gather_all(pool, bank, table, rows, t):
+    """The kernel rows of all expansions, as `gather` has them bit for bit: the exponentials of all at once."""
+    exps_at(pool.scratch.bases, table.falls, table.gamma, bank.place, bank.count, bank.scratch.k)
+    for i in range(table.falls.shape[0]):
+        if table.falls[i] < 0:
+            f = member(pool, bank, i, 0)
+            gather(f, nth_kernel(table, i), rows, t, f.scratch.k)
+
+
+@jit(inline=True)
+def evaluate_all(bank, scores):
+    """scores[i, r] = f^i_r(x) for all expansions i, from their kernel rows."""
+    for i in range(bank.place.shape[0]):
+        for r in range(bank.coef.shape[1]):
+            product = dot(bank.coef[i], r, bank.scratch.k[i], bank.count[i, SIZE])
+            scores[i, r] = bank.lazy[i, SCALE] * product + bank.bias[i, r]
+
+
 @row_of.register(Member)
 def _(f, kernel, rows, t, k):
     measure_from(f.pool, base_of(kernel), rows, t)
@@ -222,6 +241,11 @@ def _(f, i):
     return f.place[i]
 
 
+@norm_at.register(Member)
+def _(f, i, kernel, rows, t):
+    return (f.pool.lengths if kernel.kind == LAPLACIAN else f.pool.norms)[f.place[i]]
+
+
 @settle.register(Landmarks)
 @settle.register(Member)
 def _(f, rows, t, i):
@@ -233,23 +257,22 @@ def move_in(f, rows, t, i):
     """Point i of f = x, stored if no other expansion did so in this round; the point that was there loses a user."""
     pool, latest = f.pool, f.pool.scratch.latest
     if i < f.count[SIZE]:
-        leave(pool, f.place[i])
+        leave(pool.users, pool.free, pool.count, f.place[i])
     if latest[0] == NOBODY:
         latest[0] = enter(pool, rows, t)
     f.place[i] = latest[0]
     pool.users[latest[0]] += 1
 
 
-@jit
-def leave(pool, place):
-    """One user less; a place without users is free."""
-    pool.users[place] -= 1
-    if pool.users[place] == 0:
-        pool.free[pool.count[FREE]] = place
-        pool.count[FREE] += 1
+@jit(inline=True)
+def leave(users, free, count, place):
+    """One user less; a place without users is free. No branch, which nobody could foretell."""
+    users[place] -= 1
+    free[count[FREE]] = place
+    count[FREE] += users[place] == 0
 
 
-@jit
+@jit(inline=True)
 def enter(pool, rows, t):
     """Store x in a free place, the one that became free last, or behind all."""
     if pool.count[FREE] > 0:

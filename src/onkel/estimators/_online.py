@@ -305,7 +305,7 @@ class OnlineEstimator(RowReader):
                 except (OverflowError, np.linalg.LinAlgError) as error:
                     raise overflow(start, start) from error
             stop = start + 1 if pause == INTERLUDE else min(len(targets), start + self._stretch(self._learner))
-            stop = learn(self._learner, rows, targets, weights, scores, start, stop)
+            stop = self._advance(rows, targets, weights, scores, start, stop)
             if said is not None:
                 scores[start] = said  # before the interlude
             said = scores[stop].copy() if self._learner.f.count[PAUSE] == INTERLUDE else None
@@ -314,6 +314,14 @@ class OnlineEstimator(RowReader):
             start = stop
         self._settle()
         return scores
+
+    def _advance(self, rows: Any, targets: Any, weights: Any, scores: Any, start: int, stop: int) -> int:
+        """Learn the rows from `start` on, up to `stop` at most; the first row that is not learnt."""
+        return int(learn(self._learner, rows, targets, weights, scores, start, stop))
+
+    def _glance(self, reader: Any, rows: Any, scores: Any) -> None:
+        """Leave in `scores` what the reader says of the rows."""
+        score(reader, rows, scores)
 
     def _settle(self) -> None:
         """What is to be done after a batch."""
@@ -383,7 +391,7 @@ class OnlineEstimator(RowReader):
 
         def look(start: int) -> None:
             reader = readers.pop() if readers else self._reader(X.shape[1])
-            score(reader, part(rows, start, start + step), scores[start : start + step])
+            self._glance(reader, part(rows, start, start + step), scores[start : start + step])
             readers.append(reader)
 
         in_threads(look, range(0, X.shape[0], step))
@@ -596,10 +604,15 @@ class OnlineRegressor(RegressorMixin, OnlineEstimator):
         return tags
 
 
+def cores() -> int:
+    """How many threads may work side by side."""
+    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
+    return int(wanted) if wanted.isdecimal() and int(wanted) else int(joblib.cpu_count())
+
+
 def in_threads(work: Callable[[int], None], starts: Sequence[int]) -> None:
     """Do the pieces of a large piece of work, side by side on all cores; OMP_NUM_THREADS limits their number."""
-    wanted = os.environ.get("OMP_NUM_THREADS", "").split(",")[0]
-    threads = min(len(starts), int(wanted) if wanted.isdecimal() and int(wanted) else joblib.cpu_count())
+    threads = min(len(starts), cores())
     if threads < 2:
         for start in starts:
             work(start)

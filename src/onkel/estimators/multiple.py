@@ -9,7 +9,7 @@ from .._panels import panel_shape, slots
 from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, UNLIMITED
 from ..features import SPECTRA, fans, fourier_slots, with_doublings
 from ..kernels import Kernel, kernels_of
-from ..learners import adaraker, hedge
+from ..learners import adaraker, apart, hedge
 from ..learners.featured import Featured
 from ..learners.hedge import ALL, DRAWN, MARKS, MODES, OUTPUTS, THINNED, WEIGHTINGS, MultiKernel
 from ..linear import GRADIENT, Rule
@@ -21,7 +21,7 @@ from ..state import arrays, own_scratch, transplant
 from ..steps import CONSTANT
 from . import budget, exact, features
 from ._base import check_values
-from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting
+from ._online import OnlineClassifier, OnlineEstimator, OnlineRegressor, Setting, cores, in_threads
 from ._parameters import KERNELS, estimator
 from .exact import CLASSIFIER_LOSSES, REGRESSOR_LOSSES
 
@@ -48,6 +48,7 @@ COMPONENTS = {
 EXCHANGING = ("rbp", "forgetron", "bogd", "bpa")  # on a full budget, a point for a point
 BOUNDED = (*EXCHANGING, "nogd")
 KERNEL_NAMES = {getattr(known, name.upper()): name for name in KERNELS}
+WORTH = 2**23  # multiply-adds that are worth a second thread
 SIGMAS = tuple(2.0**i for i in range(6, -7, -1))
 
 
@@ -86,6 +87,52 @@ class _Several(OnlineEstimator):
             raise ValueError(
                 f"kernels must have random Fourier features for this learner, as {', '.join(SPECTRA)} have."
             )
+
+    # Kernels whose learners depend neither on each other nor on the weights: see `apart`.
+
+    def _apart(self, threads: int) -> bool:
+        """Whether that is so, and all kernels' learners go first when there are so many threads."""
+        raise NotImplementedError
+
+    def _threads(self, learner: Any, rows: int) -> int:
+        """How many are worth their while."""
+        return min(cores(), len(self._setting.kernel)) if rows * self._work(learner) > WORTH else 1
+
+    def _stretch(self, learner: Any) -> int:
+        return self._turn(learner) * (4 if self._apart(cores()) else 1)  # fewer beginnings of threads
+
+    def _advance(self, rows: Any, targets: Any, weights: Any, scores: Any, start: int, stop: int) -> int:
+        learner, threads = self._learner, self._threads(self._learner, stop - start)
+        if not self._apart(threads):
+            return super()._advance(rows, targets, weights, scores, start, stop)
+        before = self._saved()
+        try:
+            heard = self._hear(learner, rows, targets, weights, start, stop, threads)
+            apart.weigh_apart(learner, heard, targets, weights, scores, start, stop)
+        except BaseException:  # Ctrl-C, too, finds learners and weights of the same round
+            self._undo(learner, before)
+            raise
+        return stop
+
+    def _glance(self, reader: Any, rows: Any, scores: Any) -> None:
+        if not self._apart(1):
+            super()._glance(reader, rows, scores)
+            return
+        nothing = np.zeros(len(scores))
+        apart.score_apart(reader, self._hear(reader, rows, nothing, nothing, 0, len(scores), 1), scores)
+
+    def _hear(self, learner: Any, rows: Any, y: Any, weights: Any, start: int, stop: int, threads: int) -> Any:
+        """What the kernels' learners say of the rows, which they learn, every thread those of some kernels."""
+        m = len(self._setting.kernel)
+        cuts = [-(-m * k // threads) for k in range(threads + 1)]
+        heard = apart.heard(stop - start, learner.part, learner.base.table.order, cuts)
+
+        def learn(k: int) -> None:
+            desk = apart.desk(learner.base, learner.part)
+            apart.learn_apart(learner, desk, heard, rows, y, weights, start, stop, cuts[k], cuts[k + 1])
+
+        in_threads(learn, range(threads))
+        return heard
 
     @property
     def kernels_(self) -> tuple[Kernel, ...]:
@@ -227,6 +274,9 @@ class _MultiKernel(_Several):
             grown = self._make(self._setting, min(2 * self._capacity(), self._most()))
             learner = self._learner = transplant(grown, arrays(learner))
         learner.part.f.count[:, PAUSE] = learner.f.count[PAUSE] = 0
+
+    def _apart(self, threads: int) -> bool:
+        return bool(self.component == "fogd" and self.update == "deterministic")
 
     def _settle(self) -> None:
         if self.component == "nogd" and self._learner.f.count[PAUSE]:  # the last example filled a kernel's budget
@@ -528,6 +578,9 @@ class _AdaRaker(_Several):
 
     def _features(self) -> bool:
         return True
+
+    def _apart(self, threads: int) -> bool:
+        return threads > 1  # in one, it is faster to go from example to example
 
     def _check(self) -> None:
         super()._check()

@@ -18,6 +18,7 @@ from ..linear import Scratch as LinearScratch
 from ..losses import Loss, value
 from ..outputs import Task, aim
 from ..stream import begin_round, look, step
+from .apart import go_on, listen, place, reweigh, unite
 from .featured import Featured
 from .hedge import Course, penalty
 
@@ -26,6 +27,7 @@ class Work(NamedTuple):
     theta: np.ndarray  # (levels, m) weights of the kernels of every interval
     share: np.ndarray  # (levels,) weights of the intervals
     told: np.ndarray  # (levels * m, outputs) scores of every kernel of every interval
+    more: np.ndarray  # (levels * m,) what their models add to their losses
     level: np.ndarray  # (levels, outputs) of every interval
     said: np.ndarray  # (1, outputs) of all together
 
@@ -44,7 +46,8 @@ class AdaRaker(NamedTuple):
 
 def work(levels, m, outputs, dtype):
     told = aligned((levels * m, outputs), dtype)
-    return Work(np.zeros((levels, m)), np.zeros(levels), told, np.zeros((levels, outputs)), np.zeros((1, outputs)))
+    new = (np.zeros(shape) for shape in (levels * m, (levels, outputs), (1, outputs)))
+    return Work(np.zeros((levels, m)), np.zeros(levels), told, *new)
 
 
 @jit
@@ -76,20 +79,35 @@ def shares(log, n, out):
 
 
 @jit(inline=True)
-def model_of(f, k, i):
-    """Linear model number k, which is one of kernel i."""
-    s = f.scratch
-    own = LinearScratch(s.move, s.mean, s.z[i], s.at)
+def model_of(f, k, own):
+    """Linear model number k, with work space and features of its kernel."""
     return Linear(f.coef[k], f.past[k], f.squares[k], f.count[k], f.lazy[k], own)
+
+
+@jit(inline=True)
+def nth_scratch(s, i):
+    """The work space of the models of kernel i, and its features."""
+    return LinearScratch(s.move, s.mean, s.z[i], s.at)
 
 
 @look.register(AdaRaker)
 def _(self, rows, t, start, stop, scores):
-    f, work, m = self.part.f, self.scratch, self.log.shape[1]
-    n, outputs = begun(self.trust.shape[0], self.f.lazy[ROUNDS] + 1.0), work.said.shape[1]
+    f, m = self.part.f, self.log.shape[1]
     project_on(self.base, rows, t, start, stop)
     for j in range(m):
         fan_out(self.base, j, f.scratch.z, f.count[0, SIZE])
+    for level in range(begun(self.trust.shape[0], self.f.lazy[ROUNDS] + 1.0)):
+        for i in range(m):
+            k = level * m + i
+            predict(model_of(f, k, nth_scratch(f.scratch, i)), self.scratch.told, k)
+    say(self, scores, t)
+
+
+@jit(inline=True)
+def say(self, scores, t):
+    """scores[t] = what all say together."""
+    work, m, outputs = self.scratch, self.log.shape[1], scores.shape[1]
+    n = begun(self.trust.shape[0], self.f.lazy[ROUNDS] + 1.0)
     shares(self.trust, n, work.share)
     for r in range(outputs):
         work.said[0, r] = 0.0
@@ -97,12 +115,8 @@ def _(self, rows, t, start, stop, scores):
         shares(self.log[level], m, work.theta[level])
         for r in range(outputs):
             work.level[level, r] = 0.0
-        for i in range(m):
-            k = level * m + i
-            predict(model_of(f, k, i), work.told, k)
-            for r in range(outputs):
-                work.level[level, r] += work.theta[level, i] * work.told[k, r]
-        for r in range(outputs):
+            for i in range(m):
+                work.level[level, r] += work.theta[level, i] * work.told[level * m + i, r]
             work.said[0, r] += work.share[level] * work.level[level, r]
     for r in range(outputs):
         scores[t, r] = work.said[0, r]
@@ -110,24 +124,44 @@ def _(self, rows, t, start, stop, scores):
 
 @step.register(AdaRaker)
 def _(self, rows, t, y, weight, scores):
-    task, loss, ceiling, part, _, log, trust, f, work = self
-    m, move, rule = log.shape[1], f.scratch.move, part.rule
-    together = suffered(task, loss, work.said, 0, y, move, 0.0, ceiling)
-    for level in range(begun(trust.shape[0], f.lazy[ROUNDS])):
-        eta = pace(rule.eta, level)
-        trust[level] += eta * (together - suffered(task, loss, work.level, level, y, move, 0.0, ceiling))
-        own = Rule(rule.kind, eta, rule.schedule, rule.reg, rule.C)
+    f, work, m, rounds = self.part.f, self.scratch, self.log.shape[1], self.f.lazy[ROUNDS]
+    n = begun(self.trust.shape[0], rounds)
+    for k in range(n * m):
+        work.more[k] = penalty(self.part, k)
+    weigh(self, y)
+    for level in range(n):
         for i in range(m):
             k = level * m + i
-            log[level, i] -= eta * suffered(task, loss, work.told, k, y, move, penalty(part, k), ceiling)
-            for r in range(work.told.shape[1]):
-                scores[t, r] = work.told[k, r]
-            model = model_of(part.f, k, i)
-            begin_round(model)
-            improve(model, own, part.task, loss, t, y, weight, scores)
-    for r in range(work.told.shape[1]):
-        scores[t, r] = work.said[0, r]
-    restart(self, np.int64(f.lazy[ROUNDS]) + 1)
+            advance(self, model_of(f, k, nth_scratch(f.scratch, i)), level, k, y, weight, work.told)
+    for k in range(over(self.trust.shape[0], np.int64(rounds) + 1) * m):
+        forget(f, k)
+
+
+@jit(inline=True)
+def advance(self, model, level, q, y, weight, told):
+    """One step of a model on an interval of length 2^level, whose scores are told[q]."""
+    task, rule = self.part.task, self.part.rule
+    own = Rule(rule.kind, pace(rule.eta, level), rule.schedule, rule.reg, rule.C)
+    begin_round(model)
+    improve(model, own, task, self.part.loss, q, y, weight, told)
+
+
+@jit(inline=True)
+def weigh(self, y):
+    """The weights after the round at hand, from what was told in it."""
+    task, loss, ceiling, part, _, log, trust, f, work = self
+    m, levels, move = log.shape[1], trust.shape[0], f.scratch.move
+    together = suffered(task, loss, work.said, 0, y, move, 0.0, ceiling)
+    for level in range(begun(levels, f.lazy[ROUNDS])):
+        eta = pace(part.rule.eta, level)
+        trust[level] += eta * (together - suffered(task, loss, work.level, level, y, move, 0.0, ceiling))
+        for i in range(m):
+            k = level * m + i
+            log[level, i] -= eta * suffered(task, loss, work.told, k, y, move, work.more[k], ceiling)
+    for level in range(over(levels, np.int64(f.lazy[ROUNDS]) + 1)):
+        trust[level] = np.log(pace(part.rule.eta, level))
+        for i in range(m):
+            log[level, i] = 0.0
 
 
 @jit
@@ -137,16 +171,49 @@ def suffered(task, loss, scores, t, y, move, more, ceiling):
 
 
 @jit
-def restart(self, t):
-    """Forget what belongs to intervals that end before round t."""
-    f, m = self.part.f, self.log.shape[1]
-    for level in range(self.trust.shape[0]):
-        if t % (1 << level) != 0:
-            return
-        self.trust[level] = np.log(pace(self.part.rule.eta, level))
-        for i in range(m):
-            k = level * m + i
-            self.log[level, i], f.lazy[k, SCALE] = 0.0, 1.0
-            for r in range(f.coef.shape[1]):
-                for j in range(f.coef.shape[2]):
-                    f.coef[k, r, j] = 0.0
+def over(levels, t):
+    """How many of the intervals, the shortest ones, end before round t."""
+    n = 0
+    while n < levels and t % (1 << n) == 0:
+        n += 1
+    return n
+
+
+@jit
+def forget(f, k):
+    """Model k begins anew."""
+    f.lazy[k, SCALE] = 1.0
+    for r in range(f.coef.shape[1]):
+        for j in range(f.coef.shape[2]):
+            f.coef[k, r, j] = 0.0
+
+
+# The kernels' models first, then the weights (see `apart`).
+
+
+@go_on.register(AdaRaker)
+def _(self, desk, heard, t, y, weight, seen, rounds, i):
+    f, levels, m = self.part.f, self.trust.shape[0], self.log.shape[1]
+    for level in range(begun(levels, rounds + 1.0)):
+        k = level * m + i
+        q, model = place(heard, k, t), model_of(f, k, desk.own)
+        predict(model, heard.told, q)
+        if weight > 0.0:
+            heard.more[q] = penalty(self.part, k)
+            advance(self, model, level, q, y, weight, heard.told)
+    if weight > 0.0:
+        for level in range(over(levels, np.int64(rounds) + 2)):
+            forget(f, level * m + i)
+
+
+@unite.register(AdaRaker)
+def _(self, heard, t, scores, at, learning):
+    listen(heard, t, self.scratch.told)
+    say(self, scores, at)
+
+
+@reweigh.register(AdaRaker)
+def _(self, heard, t, y):
+    for k in range(self.scratch.more.shape[0]):
+        self.scratch.more[k] = heard.more[place(heard, k, t)]
+    weigh(self, y)

@@ -41,8 +41,10 @@ def _(self, rows, t, y, weight, scores):
     push = slope(loss, gap)
     if push != 0.0:
         if full(f):
-            insert(f, thin_out(self), kernel, rows, t, eta * push * weight)
-            clip(self)
+            i = thin_out(self)
+            clip(self, 0, f.count[SIZE])
+            insert(f, i, kernel, rows, t, eta * push * weight)
+            clip(self, i, i + 1)  # by itself: what was just written is slow to read with its neighbours
         else:
             insert(f, f.count[SIZE], kernel, rows, t, eta * push * weight)
 
@@ -88,10 +90,10 @@ def chances(f, p, n):
 
 
 @jit(inline=True)
-def clip(self):
-    """No coefficient larger than eta cap."""
+def clip(self, start, stop):
+    """No coefficient of the points start..stop-1 larger than eta cap."""
     f = self.f
     most = self.eta * self.cap / f.lazy[SCALE]
     for r in range(f.coef.shape[0]):
-        for i in range(f.count[SIZE]):
+        for i in range(start, stop):
             f.coef[r, i] = min(max(f.coef[r, i], -most), most)

@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from .._jit import jit
-from .._simd import first_least
-from ..expansion import SIZE, Expansion, between, coefficient, full, insert, spread, weights_of
+from .._simd import first_least, least_alone
+from ..expansion import SCALE, SIZE, Expansion, between, coefficient, full, insert, spread, weights_of
 from ..kernels import Kernel, itself
 from ..outputs import Task, aim, reach
 from ..projection import Gram, entry, grow, project, project_out
@@ -106,11 +106,7 @@ def take_over(f, r, share, tau):
 @jit(inline=True)
 def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
-    k, loss, n = f.scratch.k, f.scratch.other, f.count[SIZE]
-    weights_of(f, loss)
-    for r in range(n):
-        loss[r] *= f.diag[r] - k[r] * (k[r] / kxx)
-    return first_least(loss, n)
+    return least_alone(f.coef, f.lazy[SCALE], f.scratch.k, f.diag, kxx, f.count[SIZE])
 
 
 @jit

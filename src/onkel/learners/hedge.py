@@ -17,7 +17,7 @@ from .._jit import generic, jit
 from .._panels import padded
 from .._simd import aligned, exp_of
 from ..budget import Budget
-from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE, evaluate
+from ..expansion import PAUSE, ROUNDS, SCALE, SEEN, SIZE
 from ..features import Fans, fan_out, project_on
 from ..kernels import Kernels, nth_kernel
 from ..linear import Linear, linear, predict
@@ -25,7 +25,19 @@ from ..linear import Scratch as LinearScratch
 from ..losses import Loss, value
 from ..nystroem import READY, embed
 from ..outputs import BINARY, Task, aim
-from ..pool import NOBODY, Bank, Pool, crowded, gather, limit, measure_from, member, nth_landmarks
+from ..pool import (
+    NOBODY,
+    Bank,
+    Pool,
+    crowded,
+    evaluate_all,
+    gather,
+    gather_all,
+    limit,
+    measure_from,
+    member,
+    nth_landmarks,
+)
 from ..rng import hashed, uniform_at
 from ..stream import ROOM, begin_round, glance, look, step
 from .bogd import BOGD
@@ -271,11 +283,27 @@ def _(base, f, j):
     return fan_out(base, j, f.scratch.z, f.count[0, SIZE])
 
 
-@generic(default=True, inline=True)
+@generic(inline=True)
+def hear_all(f, part, base, table, rows, t, told):
+    """told[i] = the scores of kernel i's learner, which has its kernel row or features in its scratch."""
+
+
+@hear_all.register(Bank)
+def _(f, part, base, table, rows, t, told):
+    gather_all(base, f, table, rows, t)
+    evaluate_all(f, told)
+
+
+@hear_all.register(Linear)
+def _(f, part, base, table, rows, t, told):
+    for j in range(told.shape[0]):
+        i = next_kernel(base, f, j)
+        hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
+
+
+@generic(inline=True)
 def hear(one, rows, t, told, i):
-    """told[i] = the scores of one kernel's learner, which leaves its kernel row or features in its scratch."""
-    gather(one.f, one.kernel, rows, t, one.f.scratch.k)
-    evaluate(one.f, told, i)
+    """told[i] = the scores of the learner of one kernel."""
 
 
 @hear.register(Featured)
@@ -292,14 +320,6 @@ def _(one, rows, t, told, i):
     else:
         gather(map, map.kernel, rows, t, f.scratch.z)
     predict(f, told, i)
-
-
-@jit(inline=True)
-def hear_all(part, base, table, rows, t, told):
-    """Leave the scores of every kernel's learner in told."""
-    for j in range(told.shape[0]):
-        i = next_kernel(base, part.f, j)
-        hear(nth(part, base, table, i, np.int64(0), 1.0), rows, t, told, i)
 
 
 @jit(inline=True)
@@ -330,25 +350,35 @@ def draw(hedge, rounds):
 @jit(inline=True)
 def combine(hedge, task, scores, t, drawn):
     """scores[t] = the weighted votes, or scores, of all kernels, or of those drawn."""
-    told, said = hedge.scratch.told, hedge.scratch.said
+    told, said, odds = hedge.scratch.told, hedge.scratch.said, hedge.scratch.odds
     total = 0.0
-    for r in range(said.shape[0]):
-        said[r] = 0.0
     for i in range(told.shape[0]):
-        if drawn and hedge.scratch.drawn[i] == 0.0:
-            continue
-        weight = hedge.scratch.odds[i]
-        total += weight
-        if hedge.output == SCORES:
-            for r in range(said.shape[0]):
-                said[r] += weight * told[i, r]
-        elif task.kind == BINARY:
-            said[0] += weight if told[i, 0] >= 0.0 else -weight
-        else:
-            said[winner(told, i)] += weight
+        if not drawn or hedge.scratch.drawn[i] != 0.0:
+            total += odds[i]
+    if hedge.output == VOTES and task.kind != BINARY:
+        elect(hedge, drawn)
+    else:
+        for r in range(said.shape[0]):
+            votes = 0.0
+            for i in range(told.shape[0]):
+                if not drawn or hedge.scratch.drawn[i] != 0.0:
+                    vote = told[i, r] * 1.0 if hedge.output == SCORES else (1.0 if told[i, r] >= 0.0 else -1.0)
+                    votes += odds[i] * vote
+            said[r] = votes
     for r in range(said.shape[0]):
         said[r] /= total
         scores[t, r] = said[r]
+
+
+@jit
+def elect(hedge, drawn):
+    """said = the weights of the kernels for whom each class is best."""
+    told, said = hedge.scratch.told, hedge.scratch.said
+    for r in range(said.shape[0]):
+        said[r] = 0.0
+    for i in range(told.shape[0]):
+        if not drawn or hedge.scratch.drawn[i] != 0.0:
+            said[winner(told, i)] += hedge.scratch.odds[i]
 
 
 @jit
@@ -361,24 +391,29 @@ def winner(told, i):
     return best
 
 
+@jit(inline=True)
+def say(hedge, task, rounds, scores, t, learning):
+    """scores[t] = what all say together; in a round of learning some may be drawn."""
+    weigh(hedge)
+    if learning and (hedge.update == DRAWN or hedge.combination == DRAWN):
+        draw(hedge, np.int64(rounds))
+    combine(hedge, task, scores, t, learning and hedge.combination == DRAWN)
+
+
 @look.register(MultiKernel)
 def _(self, rows, t, start, stop, scores):
     table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
-    hear_all(part, base, table, rows, t, hedge.scratch.told)
-    weigh(hedge)
-    if hedge.update == DRAWN or hedge.combination == DRAWN:
-        draw(hedge, np.int64(f.lazy[ROUNDS]))
-    combine(hedge, task, scores, t, hedge.combination == DRAWN)
+    hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
+    say(hedge, task, f.lazy[ROUNDS], scores, t, True)
 
 
 @glance.register(MultiKernel)
 def _(self, rows, t, start, stop, scores):
-    table, task, _, part, base, hedge, _ = self
+    table, task, _, part, base, hedge, f = self
     prepare(base, table, part.f, rows, t, start, stop)
-    hear_all(part, base, table, rows, t, hedge.scratch.told)
-    weigh(hedge)
-    combine(hedge, task, scores, t, False)
+    hear_all(part.f, part, base, table, rows, t, hedge.scratch.told)
+    say(hedge, task, f.lazy[ROUNDS], scores, t, False)
 
 
 # Learning.
@@ -394,7 +429,7 @@ def _(self, rows, t, y, weight, scores):
     for i in range(m):
         held += counts[i, SIZE]
         if hedge.weighting == LOSS:
-            work.loss[i] = min(work.loss[i] + penalty(part, i), hedge.ceiling) / hedge.ceiling
+            cap(hedge, i, penalty(part, i))
     for i in range(m):
         if hedge.update == DRAWN and work.drawn[i] == 0.0:
             continue
@@ -411,9 +446,7 @@ def _(self, rows, t, y, weight, scores):
             waits = max(waits, counts[i, PAUSE])
     for r in range(outputs):
         scores[t, r] = work.said[r]
-    seen = f.count[SEEN] + 1
-    if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
-        note(hedge, seen)
+    mark(hedge, f.count[SEEN] + 1)
     f.count[PAUSE] = ROOM if waits > 0 or needs_room(base) else 0
 
 
@@ -439,12 +472,25 @@ def judge(hedge, task, loss, y, move):
 
 
 @jit(inline=True)
+def cap(hedge, i, more):
+    """The loss of kernel i, and `more`, as a part of the ceiling."""
+    hedge.scratch.loss[i] = min(hedge.scratch.loss[i] + more, hedge.ceiling) / hedge.ceiling
+
+
+@jit(inline=True)
 def punish(hedge, i):
     """theta_i <- theta_i discount^mistake, or theta_i exp(-rate loss / ceiling)."""
     if hedge.weighting == HEDGE:
         hedge.cost[i] += hedge.decay * hedge.scratch.loss[i]
     elif hedge.weighting == LOSS:
         hedge.cost[i] += hedge.rate * hedge.scratch.loss[i]
+
+
+@jit(inline=True)
+def mark(hedge, seen):
+    """After every so many rows, add the weights to their path."""
+    if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
+        note(hedge, seen)
 
 
 @jit
