@@ -4,6 +4,7 @@ import gzip
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +19,7 @@ import onkel
 import onkel.datasets
 from onkel.cli.learners import find, learners
 from onkel.cli.main import COMMANDS, main
+from onkel.estimators._online import OnlineClassifier, OnlineRegressor
 from onkel.io import read_model
 from onkel.io.model_files import ESTIMATORS
 
@@ -126,6 +128,117 @@ def test_regression_and_csv():
     assert len(out.splitlines()) == 2
 
 
+@pytest.fixture
+def weather():
+    """A table with words, and the same rows in other tables."""
+    random = np.random.default_rng(0)
+    kind = random.choice(["rain", "sun"], 300)
+    frame = pd.DataFrame({"id": range(300), "temp": random.normal(size=300) + 2 * (kind == "sun")})
+    frame["wind"], frame["town"] = 9 * random.normal(size=300), random.choice(["Ulm", "Bonn"], 300)
+    frame["kind"] = kind
+    frame.to_csv("w.csv", index=False)
+    other = frame[["kind", "wind", "town", "temp"]].assign(more="?")
+    other.to_csv("w2.csv", index=False)
+    other.to_parquet("w2.parquet")
+    other.drop(columns=["kind", "more"]).to_csv("bare.csv", index=False)
+    other.assign(kind="").to_csv("unknown.csv", index=False)
+    frame[["temp", "wind", "town"]].to_csv("numbers.csv", index=False, header=False)
+    frame.drop(columns="wind").to_csv("lacks.csv", index=False)
+    return frame
+
+
+WEATHER = ["learn", "w.csv", "-a", "perceptron", "--categorical", "town=8", "--leave-out", "id", "-o", "w.onkel"]
+
+
+def test_columns_are_found_by_name(weather):
+    """Tables with the columns in another order, with more of them, without the target, without names."""
+    out, _ = onkel_(*WEATHER, "--test", "w2.csv")
+    expected, _ = onkel_("predict", "w.onkel", "w.csv")
+    mistakes = np.mean(np.array(expected.split()) != weather["kind"])
+    assert f"test      {mistakes:.2%} mistakes on the 300 rows of w2.csv" in out
+    assert "columns     temp, wind, town (hashed to 8); target kind\n" in onkel_("inspect", "w.onkel")[0]
+    for source in ("w2.csv", "w2.parquet", "bare.csv", "unknown.csv"):
+        assert onkel_("predict", "w.onkel", source)[0] == expected, source
+    assert onkel_("predict", "w.onkel", "w2.csv", "--categorical", "town=8", "--target", "kind")[0] == expected
+    assert onkel_("predict", "w.onkel", "numbers.csv")[0] == expected
+    for source, words, code, told in (
+        ("lacks.csv", [], 1, "There is no column 'wind'; there are: id, temp, town, kind"),
+        ("w2.csv", ["--categorical", "town=9"], 2, "the model has learnt a word hashed to 8 columns, not a word hash"),
+        ("w2.csv", ["--categorical", "temp=9"], 2, "column 'temp': the model has learnt a number, not a word"),
+        ("w2.csv", ["--target", "temp"], 1, "Column 'temp' is named as a feature, and as the target"),
+        ("w2.csv", ["--leave-out", "temp"], 1, "Column 'temp' is named as a feature, and"),
+        ("w.csv", ["--no-header"], 1, "The columns have no names, and 5 of them cannot be the features temp, wind"),
+    ):
+        _, err = onkel_("predict", "w.onkel", source, *words, code=code)
+        assert told in " ".join(err.split()), source
+    _, err = onkel_(*WEATHER, "--test", "lacks.csv", code=1)
+    assert "There is no column 'wind'" in err
+
+
+def test_columns_without_names():
+    """These go by their place, and there have to be as many."""
+    with open("learnt.csv", "w") as file:
+        file.write("x,1,0.5\ny,0,0.25\n" * 20)
+    with open("bare.csv", "w") as file:
+        file.write("x,0.5\ny,0.25\n")
+    onkel_("learn", "learnt.csv", "--target", "1", "--categorical", "0=x,y", "-o", "m.onkel", "-q")
+    expected = onkel_("predict", "m.onkel", "learnt.csv")[0].split()[:2]
+    assert onkel_("predict", "m.onkel", "bare.csv", "--target", "none")[0].split() == expected
+    _, err = onkel_("predict", "m.onkel", "bare.csv", code=2)
+    assert "has 1 columns of features, and the model has learnt from 2: 0, 2. Is there a target in it?" in err
+    _, err = onkel_("predict", "m.onkel", "learnt.csv", "--categorical", "0=y,x", code=2)
+    assert "the model has learnt one of the words x, y, not one of the words y, x" in " ".join(err.split())
+
+
+def test_predict_with_a_model_of_named_columns(weather):
+    """One that was saved in Python, and knows the names of a frame."""
+    model = onkel.BPAClassifier(gamma=0.1, random_state=0).fit(weather[["temp", "wind"]], weather["kind"])
+    onkel.save(model, "m.onkel")
+    expected = model.predict(weather[["temp", "wind"]]).tolist()
+    for source in ("w2.csv", "w2.parquet"):
+        out, err = onkel_("predict", "m.onkel", source)
+        assert (out.split(), err) == (expected, "")
+    out, err = onkel_("predict", "m.onkel", "-", stdin="0 1:2\n")
+    assert (out.split(), err) == (model.predict(pd.DataFrame({"temp": [2.0], "wind": 0.0})).tolist(), "")
+
+
+def test_predict_looks_at_no_labels(files):
+    onkel_("learn", "train.svm", "-o", "m.onkel", "-q")
+    rows = "{} 1:0.5\n{} 2:1 # more\n"
+    expected, _ = onkel_("predict", "m.onkel", "-", stdin=rows.format(0, 0))
+    for first, second in (("?", "0"), ("0", "?"), ("nan", "1,2"), ("é", "+")):
+        assert onkel_("predict", "m.onkel", "-", stdin=rows.format(first, second))[0] == expected
+
+
+def test_the_other_base_of_indices(files):
+    """Rows to predict count from where the model's did, unless it is said."""
+    with open("zero.svm", "w") as file:
+        file.write(re.sub(r"(\d):", lambda found: f"{int(found[1]) - 1}:", svm(*moons(600))))
+    onkel_("learn", "zero.svm", "--zero-based", "-o", "zero.onkel")
+    onkel_("learn", "train.svm", "-o", "one.onkel")
+    expected, _ = onkel_("predict", "one.onkel", "train.svm")
+    assert onkel_("predict", "zero.onkel", "zero.svm")[0] == expected
+    assert onkel_("predict", "zero.onkel", "train.svm", "--one-based")[0] == expected
+    assert onkel_("predict", "one.onkel", "zero.svm", "--zero-based")[0] == expected
+
+
+def test_models_without_notes_of_how_rows_were_read(weather):
+    """As they were written before there were such notes."""
+    words = ["--categorical", "town=8", "--leave-out", "id"]
+    onkel_(*WEATHER, "--rows", 100)
+    expected, _ = onkel_("predict", "w.onkel", "w.csv")
+    model, document = read_model("w.onkel")
+    notes = {name: document["notes"][name] for name in ("position", "labels", "metrics")}
+    onkel.save(model, "w.onkel", notes=notes)
+    assert onkel_("predict", "w.onkel", "w.csv", *words)[0] == expected
+    out, _ = onkel_(*WEATHER, "--resume")
+    assert "200 of 300, 10 features" in out
+    for odd in (3, {"options": {}}, {**document["notes"]["reading"], "columns": [1]}):
+        onkel.save(model, "odd.onkel", notes={**notes, "reading": odd})
+        _, err = onkel_("predict", "odd.onkel", "w.csv", code=1)
+        assert "the model's notes of how rows are read are not those of `onkel learn`" in err
+
+
 def test_words_as_labels():
     X, y = moons(200)
     with open("pets.svm", "w") as file:
@@ -191,6 +304,7 @@ def test_json(files):
     told = json.loads(onkel_("inspect", "m.onkel", "--json")[0])
     assert told["class"] == "BPAClassifier"
     assert told["n_seen"] == 600
+    assert told["notes"]["metrics"].keys() == {"n", "sums"}
 
 
 def test_plain_lines():
@@ -214,7 +328,7 @@ def test_list():
     lines = [json.loads(line) for line in onkel_("list", "--json")[0].splitlines()]
     assert {line["name"] for line in lines} == set(names)
     made = {kind for learner in learners().values() for kind in (learner.classifier, learner.regressor) if kind}
-    assert made == set(ESTIMATORS.values())
+    assert made == {kind for kind in ESTIMATORS.values() if issubclass(kind, OnlineClassifier | OnlineRegressor)}
     projectron = next(line for line in lines if line["name"] == "projectron")
     assert projectron["tasks"] == "2 n r"
     assert projectron["paper"] == "Orabona, Keshet & Caputo 2009"
@@ -224,6 +338,63 @@ def test_list():
         assert find(name).name == "passive-aggressive"
     for learner in learners().values():
         assert find(learner.name) == learner
+
+
+ALL = """
+import sys
+from click.testing import CliRunner
+from onkel.cli.learners import learners
+from onkel.cli.main import main
+
+for name, learner in learners().items():
+    for task, kind in (("classification", learner.classifier), ("regression", learner.regressor)):
+        if kind:
+            words = ["learn", sys.argv[1], "-a", name, "--task", task, "-o", "m.onkel"]
+            for words in (words, ["inspect", "m.onkel"]):
+                result = CliRunner().invoke(main, words)
+                assert result.exit_code == 0 and kind.__name__ in result.stdout, (name, words, result.output)
+"""
+
+
+def test_whatever_is_listed_learns():
+    """Every learner, for each of its tasks; not compiled, which would take longer than the rows."""
+    with open("few.svm", "w") as file:
+        file.write(svm(*moons(12)))
+    subprocess.run([sys.executable, "-c", ALL, "few.svm"], env={**os.environ, "NUMBA_DISABLE_JIT": "1"}, check=True)
+
+
+def test_feature_maps_by_name(files):
+    words = ["learn", "train.svm", "-a", "feature-map", "-o", "m.onkel", "-p"]
+    for name, more, size in (("fourier", ["--n-components", 9], 18), ("nystroem", ["--budget", 20], 4)):
+        out, _ = onkel_(*words, f"map={name}", *more, "--rows", 550)
+        assert "from the first 500 rows" in out
+        model = onkel.load("m.onkel")
+        assert model.coef_.shape == (1, size)
+        assert model.map.sigma == pytest.approx(float(re.search(r"sigma = ([\d.]+)", out)[1]))
+        assert f"map__{more[0][2:].replace('-', '_')} = {more[1]} *" in onkel_("inspect", "m.onkel")[0]
+        onkel_(*words, f"map={name}", *more, "--resume")
+        assert onkel.load("m.onkel").n_seen_ == 600
+        _, err = onkel_(*words, f"map={name}", *more[:1], 7, "--resume", code=2)
+        assert "with another " in err
+    onkel_(*words, "map=nystroem", "--sigma", 2, "--eta", 0.3, "--seed", 5, "-q")
+    model = onkel.load("m.onkel")
+    assert (model.map.sigma, model.eta, model.random_state, model.map.random_state) == (2, 0.3, 5, 5)
+    for given, told in (
+        (["map=forest"], "map must be one of fourier, nystroem, sketch or none; got 'forest'"),
+        (["map=fourier", "-p", "rank=3"], "FeatureMapClassifier has no parameter rank"),
+        (["map=fourier", "--n-components", "0"], "RandomFourierFeatures: n_components must be a whole number"),
+        (["map=sketch", "-p", "rank=99"], "rank must be at most"),
+    ):
+        _, err = onkel_(*words, *given, code=2)
+        assert told in " ".join(err.split())
+
+
+def test_features_are_no_support_vectors(files):
+    words = ["learn", "train.svm", "-a", "multi-kernel", "--rows", 20, "-o", "m.onkel", "-p"]
+    assert "model     in m.onkel" in onkel_(*words, "component=fogd")[0]
+    assert "support  " not in onkel_("inspect", "m.onkel")[0]
+    assert json.loads(onkel_(*words, "component=fogd", "-q", "--json")[0])["n_support"] is None
+    assert " support vectors, in m.onkel" in onkel_(*words, "component=perceptron")[0]
 
 
 def test_inspect(files):
@@ -271,6 +442,7 @@ def test_usage_errors(files):
         (["learn"], "Missing argument 'SOURCE'"),
         (["learn", "train.svm", "-a", "projecton"], "Did you mean projectron?"),
         (["learn", "train.svm", "-a", "rls"], "rls does not do classification"),
+        (["learn", "train.svm", "-a", "kors", "--task", "regression"], "No learner is called 'kors'"),
         (["learn", "train.svm", "-p", "bugdet=3"], "BPAClassifier has no parameter bugdet. It has: C, budget, "),
         (["learn", "train.svm", "-p", "budget=0"], "budget must be a whole number of at least 1"),
         (["learn", "train.svm", "-p", "budget"], "'budget' is not NAME=VALUE"),
@@ -281,6 +453,7 @@ def test_usage_errors(files):
         (["learn", "train.svm", "--classes", "1"], "two labels or more"),
         (["learn", "train.svm", "--classes", "1,2", "--task", "regression"], "--classes are for classification"),
         (["learn", "train.csv", "--categorical", "x"], "is not COLUMN=WORDS"),
+        (["reproduce", "thesis-4.4", "--jobs", "0"], "0 runs at a time would never end"),
         (["nothing"], "No such command 'nothing'"),
     ):
         _, err = onkel_(*words, code=2)
@@ -450,8 +623,51 @@ def test_resume_refuses_another_task(uninterrupted):
         file.write(svm(*moons(4000, 3)))
     _, err = onkel_("learn", "other.svm", "-o", "m.onkel", "--resume", code=1)
     assert "it begins differently than the source that the position is of" in err
-    onkel.save(onkel.load("m.onkel"), "m.onkel")
+    onkel.save(onkel.load("m.onkel"), "m.onkel", notes={"reading": 3})
     _, err = onkel_("learn", "long.svm", "-o", "m.onkel", "--resume", code=1)
     assert "was not written by `onkel learn`" in err
     onkel_(*LONG, "-o", "new.onkel", "--resume", "--rows", 100)
     assert onkel.load("new.onkel").n_seen_ == 100
+
+
+OPTIONS = {  # how a source begins, how it is read, how not, and what may change on the way
+    "target": ("a,b,c\n", ["--target", "a"], ["--target", "b"], []),
+    "categorical": ("a,b,c\n", ["--categorical", "b=8"], ["--categorical", "b=9"], []),
+    "leave_out": ("a,b,c\n", ["--leave-out", "a"], ["--leave-out", "b"], []),
+    "missing": ("a,b,c\n", ["--missing", "1"], ["--missing", "2"], []),
+    "header": ("1,2,3\n", ["--header"], ["--no-header"], []),
+    "delimiter": ("a;b;c\n", ["--delimiter", ";"], ["--delimiter", ","], []),
+    "zero_based": ("", ["--zero-based"], ["--one-based"], ["--max-features", "9"]),
+    "format": ("a,b,c\n", ["--format", "csv"], ["--format", "svmlight"], []),
+    "none": ("a,b,c\n", [], ["--target", "a"], ["--missing", "0", "--target", "c", "--header", "--format", "csv"]),
+}
+
+
+@pytest.mark.parametrize("name", OPTIONS)
+def test_resumed_rows_are_read_as_before(name):
+    """Options of reading are remembered; others than before are refused."""
+    first, words, others, free = OPTIONS[name]
+    path = {"zero_based": "rows.svm", "format": "rows"}.get(name, "rows.csv")
+    row = "{0} 0:{1} 2:{2}\n" if path == "rows.svm" else "{0},{1},{2}\n"
+    row = row.replace(",", ";") if ";" in first else row
+    with open(path, "w") as file:
+        file.write(first + "".join(row.format(i % 7, i % 5, i % 3) for i in range(90)))
+    start = ["learn", path, "-a", "fogd", "--task", "regression", "--sigma", 1, "-q", "-o"]
+    onkel_(*start, "whole.onkel", *words, *free)
+    onkel_(*start, "m.onkel", *words, "--rows", 40)
+    _, err = onkel_(*start, "m.onkel", *others, "--resume", code=2)
+    assert f"another {name if name != 'none' else 'target'}, and --resume" in " ".join(err.split())
+    onkel_(*start, "m.onkel", *free, "--resume")
+    with open("m.onkel", "rb") as file, open("whole.onkel", "rb") as whole:
+        assert file.read() == whole.read()
+
+
+def test_resumed_columns_are_found_by_name(weather):
+    """A file of which nothing else says that it is another one."""
+    weather.to_parquet("w.parquet")
+    weather[["temp", "kind", "town", "id", "wind"]].to_parquet("other.parquet")
+    words = ["-a", "perceptron", "--categorical", "town=8", "--leave-out", "id", "--sigma", 1, "-q", "-o"]
+    onkel_("learn", "w.parquet", *words, "whole.onkel")
+    onkel_("learn", "w.parquet", *words, "m.onkel", "--rows", 40)
+    onkel_("learn", "other.parquet", "-o", "m.onkel", "--resume", "-q")
+    assert onkel.load("m.onkel").dual_coef_.tobytes() == onkel.load("whole.onkel").dual_coef_.tobytes()

@@ -210,7 +210,9 @@ def test_maps_that_are_refused():
         onkel.FeatureMapRegressor(map=clone(map).fit(X[:, :3])).fit(X, y)
     with pytest.raises(ValueError, match="map was fitted to 7 features in float64; X has 7 in float32"):
         onkel.FeatureMapRegressor(map=clone(map).fit(X)).fit(X.astype(np.float32), y)
-    with pytest.raises(ValueError, match="map must be None, RandomFourierFeatures or OnlineNystroem"):
+    with pytest.raises(
+        ValueError, match="map must be None, RandomFourierFeatures, OnlineNystroem or IncrementalSketch"
+    ):
         onkel.FeatureMapRegressor(map="plain").fit(X, y)
     with pytest.raises(ValueError, match="RandomFourierFeatures: n_components must be"):
         onkel.FeatureMapRegressor(map=onkel.RandomFourierFeatures(n_components=0)).fit(X, y)

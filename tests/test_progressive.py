@@ -105,6 +105,22 @@ def test_the_source_is_read_once_and_its_time_is_kept_apart():
         assert times == sorted(times)
 
 
+def test_sources_are_opened(tmp_path):
+    """Whatever open_stream reads: paths, open files, data frames."""
+    X, y = moons(60)
+    frame = pd.DataFrame(X, columns=["a", "b"]).assign(y=y)
+    path = tmp_path / "rows.csv"
+    frame.to_csv(path, index=False)
+    expected = without_times(progressive(rbp(), (X, y)))
+    with open(path, "rb") as file:
+        for source in (path, str(path), file, frame):
+            assert without_times(progressive(rbp(), source)) == expected
+    with pytest.raises(FileNotFoundError):
+        progressive(rbp(), "german")
+    with pytest.raises(TypeError, match="A stream cannot be made of a int"):
+        progressive(rbp(), 3)
+
+
 def test_compiling_is_not_learning(monkeypatch):
     """What is slow only once is done by a copy, before the clock starts."""
     X, y = moons(100)
@@ -295,6 +311,15 @@ def test_polars_and_plots():
         pyplot.close(axes.figure)
     with pytest.raises(ValueError, match="against"):
         report.plot(against="days")
+
+
+def test_curves_of_nothing():
+    report = progressive(rbp(), moons(30))
+    for curves in (report.plot, lambda value: report.mean_curve("RBP", value)):
+        with pytest.raises(
+            ValueError, match="Checkpoints have no 'foo'; they have: examples, mistake_rate, accuracy, "
+        ):
+            curves("foo")
 
 
 def test_errors_say_what_and_whose():

@@ -75,6 +75,12 @@ def test_targets_say_the_task():
     assert race((X, y), ["RBP"], classes=["-1", "0", "1"])[0].classes == 3
 
 
+def test_names_are_those_of_the_list():
+    X, y = stream(100)
+    (heat,) = race((X, y), ["rbp", "RBPClassifier", "kernel_perceptron"], budget=20)
+    assert heat.report.learners == ["RBP", "KernelPerceptron"]
+
+
 def test_who_cannot_take_part_is_left_out():
     X, y = stream(100)
     (heat,) = race((X, np.arange(100) % 3), ["RBP", "DUOL", "KernelRLS"])
@@ -83,7 +89,8 @@ def test_who_cannot_take_part_is_left_out():
     for wrong, words in (
         ({"algorithms": ["KernelRLS"]}, "KernelRLS: no classification"),
         ({"algorithms": []}, "no algorithm"),
-        ({"algorithms": ["Nobody"]}, "NobodyClassifier"),
+        ({"algorithms": ["Nobody"]}, "No learner is called 'Nobody'. There are: perceptron, "),
+        ({"algorithms": ["KORS"]}, "No learner is called 'KORS'"),
         ({"task": "clustering"}, "task"),
         ({"classes": ["a"]}, "are numbers"),
     ):

@@ -9,6 +9,7 @@ import os
 import subprocess
 import sys
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -20,7 +21,7 @@ from thesis import DATA as JMLR16
 
 import onkel
 from onkel._jit import COMPILED
-from onkel.io import svmlight
+from onkel.io import sources, svmlight
 
 A9A = JMLR16.parent / "a9a.train.svm.xz"
 zstandard = pytest.importorskip("zstandard")
@@ -198,7 +199,11 @@ def test_labels():
         assert batch.y.dtype == kind
         assert [str(label) for label in batch.y] != []
     _, error, _ = read(b"1 1:1\nspam 1:1\n")
-    assert "labels='text' takes words" in str(error)
+    assert "only labels read as text may be words" in str(error)
+    (batch,), error, _ = read(b"? 1:1\n+1 2:1\n\xff\n", labels="ignored")
+    assert error is None
+    assert np.isnan(batch.y).all()
+    assert batch.X.toarray().tolist() == [[1, 0], [0, 1], [0, 0]]
     _, error, _ = read(b"1 1:1\n1.5 1:1\n", labels="integer")
     assert "line 2, byte 6: the label '1.5' is not a whole number" in str(error)
     batches, _, stream = read(b"1 1:1\n1.5 1:1\n2 1:1", labels="integer", errors="skip")
@@ -300,14 +305,19 @@ def test_packed_files(suffix, plain, tmp_path):
 
 @pytest.mark.parametrize("suffix", [suffix for suffix in PACK if suffix])
 def test_damaged_files(suffix, plain):
-    packed = PACK[suffix](plain)
-    batches, error, _ = read(packed[: len(packed) // 2], batch_rows=100)
-    if suffix == ".zst":  # one block of this size: nothing can be unpacked
-        return
-    assert "damaged or cut off" in str(error)
-    assert error.offset is not None
-    rows = sum(len(batch.y) for batch in batches)
-    assert rows_of(batches) == svmlight_twin.read(plain).rows[:rows]
+    """Wherever packed bytes end too early, that is told, behind the rows before."""
+    packed, sound = PACK[suffix](plain), svmlight_twin.read(plain).rows
+    for end in (10, len(packed) // 2, len(packed) - 5):
+        batches, error, _ = read(packed[:end], batch_rows=100)
+        assert "damaged or cut off" in str(error)
+        assert error.offset is not None
+        rows = sum(len(batch.y) for batch in batches)
+        assert rows_of(batches) == sound[:rows]
+        if suffix in (".gz", ".zst") and end > 10:  # the others have larger blocks
+            assert rows > 0
+    spoilt = packed[: len(packed) // 2] + b"no" + packed[len(packed) // 2 + 2 :]
+    _, error, _ = read(spoilt)
+    assert error is not None
 
 
 def test_several_members(plain):
@@ -315,6 +325,28 @@ def test_several_members(plain):
         batches, error, _ = read(pack(plain) + (pack(plain)))
         assert error is None
         assert sum(len(batch.y) for batch in batches) == 6000
+    packed, empty = PACK[".zst"](plain), PACK[".zst"](b"")
+    skipped = b"\x50\x2a\x4d\x18\x03\0\0\0abc"  # a frame that Zstandard passes over
+    batches, error, _ = read(empty + skipped + packed + skipped + empty + packed)
+    assert error is None
+    assert sum(len(batch.y) for batch in batches) == 6000
+    for behind in (skipped[:5], packed[:3], packed[: len(packed) // 2], b"more"):
+        batches, error, _ = read(packed + behind)
+        assert "damaged or cut off" in str(error)
+        assert sum(len(batch.y) for batch in batches) >= 3000
+
+
+def test_zstandard_unpacks_in_bounded_memory():
+    """64 MB of one byte are 6 kB packed; a small part of them is unpacked at a time."""
+    source = sources.Bytes(io.BytesIO(PACK[".zst"](bytes(2**26))))
+    tracemalloc.start()
+    room, size = memoryview(bytearray(2**16)), 0
+    while got := source.read(room):
+        size += got
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert size == 2**26
+    assert peak < 2**25 + 2**20
 
 
 def test_another_source_is_no_continuation(plain):

@@ -131,6 +131,45 @@ def test_columns():
         csv_of("")
 
 
+def test_features_by_name():
+    options = dict(features=["a", "town"], categorical={"town": ["x", "y"]})
+    for text, more, X, y in (
+        ("a,town,c\n1,x,3\n", {}, [1, 1, 0], 3),
+        ("town,c,a\nx,3,1\n", {}, [1, 1, 0], 3),
+        ("c,d,town,a\n3,4,x,1\n", dict(target="c"), [1, 1, 0], 3),
+        ("c,d,town,a\n3,4,x,1\n", dict(leave_out=["d"]), [1, 1, 0], 3),
+        ("town,a\nx,1\n", dict(), [1, 1, 0], np.nan),
+        ("1,x,3\n", {}, [1, 1, 0], 3),
+        ("1,x\n", {}, [1, 1, 0], np.nan),
+        ("3,1,x\n", dict(target=0), [1, 1, 0], 3),
+        ("1,x,3\n", dict(target="c"), [1, 1, 0], 3),
+        ("1,2,3\n", dict(features=[2, 0], categorical=None), [3, 1], 2),
+    ):
+        (batch,) = csv_of(text, **{**options, **more})
+        assert (sp.csr_matrix(batch.X).toarray()[0].tolist(), str(batch.y[0])) == (X, str(float(y))), text
+        assert list(csv_of(text, start=batch.position, **{**options, **more})) == []
+    for text, more, told in (
+        ("a,c\n1,2\n", {}, "There is no column 'town'; there are: a, c"),
+        ("a,town\n1,x\n", dict(target="a"), "Column 'a' is named as a feature, and as the target"),
+        ("a,town\n1,x\n", dict(leave_out=["a"]), "Column 'a' is named as a feature, and"),
+        ("1\n", {}, "The columns have no names, and 1 of them cannot be the features a, town"),
+        ("1,x,3,4\n", {}, "The columns have no names, and 4 of them cannot be"),
+    ):
+        with pytest.raises(ValueError, match=told):
+            csv_of(text, **{**options, **more})
+
+
+def test_labels_may_be_ignored(frame):
+    for text in ("a,b\n1,\n2,x\n3,4\n", "1,\n2,x\n3,4\n"):
+        (batch,) = csv_of(text, labels="ignored")
+        assert batch.X.tolist() == [[1], [2], [3]]
+        assert np.isnan(batch.y).all()
+    frame.loc[3, "label"] = np.nan
+    X, y = joined(onkel.open_stream(frame, labels="ignored", **ROLES))
+    assert len(X) == 500
+    assert np.isnan(y).all()
+
+
 def test_hashing_is_bounded_and_lasting():
     rows = "\n".join(f"town{i},{i % 2}" for i in range(300))
     (batch,) = csv_of(f"town,y\n{rows}\n", categorical={"town": 16})
@@ -204,6 +243,12 @@ def test_missing_cells(frame):
         assert joined(onkel.open_stream(source, errors="skip", **options))[1].tolist() == [0, 0]
         X, _ = joined(onkel.open_stream(source, missing=9, **options))
         assert X.tolist() == [[1, 1, 0, 0], [9, 0, 0, 1], [3, 0, 1, 0]]
+    for text in ("w,y\nx,1\n,2\n", "w,y\nx,1\n ,2\n"):  # hashed words
+        stream = csv_of(text, categorical={"w": 8})
+        assert joined([next(stream)])[1].tolist() == [1]
+        with pytest.raises(onkel.StreamError, match="line 3, byte 8: column 'w' is empty; missing=0"):
+            next(stream)
+        assert joined(csv_of(text, categorical={"w": 8}, missing=0))[1].tolist() == [1, 2]
     with pytest.raises(onkel.StreamError, match="column 'w' has 'x', which is no finite number"):
         list(onkel.open_stream(frame, missing=0))
 
@@ -299,6 +344,45 @@ def test_what_no_stream_is_made_of():
         onkel.open_stream("x.svm", format="arff")
     with pytest.raises(ValueError, match="position is of a stream of format 'csv', not 'svmlight'"):
         onkel.open_stream(io.BytesIO(b"1 1:1"), start={"format": "csv"})
+
+
+def test_what_is_no_place_in_a_stream():
+    X = np.eye(4)
+    for start in ({"rows": -1}, {"rows": 1.5}, {"rows": "1"}, {}, {"rows": 1, "skipped": -1}):
+        with pytest.raises(ValueError, match=r"The position is none of a stream's: (rows|skipped) is "):
+            onkel.open_stream((X, X[0]), start={"format": "arrays", **start})
+    with pytest.raises(ValueError, match="byte is -1"):
+        csv_of("a,b\n1,2\n", start={"format": "csv", "rows": 1, "byte": -1})
+
+
+def test_text_and_lazy_frames_are_refused(tmp_path):
+    with pytest.raises(
+        TypeError, match=r"source is open as text: pass it as bytes, by open\(path, 'rb'\) or io.BytesIO"
+    ):
+        onkel.open_stream(io.StringIO("a,b\n1,2\n"), format="csv")
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    with open(tmp_path / "a.csv") as file, pytest.raises(TypeError, match=r"a\.csv is open as text"):
+        onkel.open_stream(file)
+    with pytest.raises(TypeError, match=r"A LazyFrame has no rows before it is collected: pass what collect\(\) gives"):
+        onkel.open_stream(pl.LazyFrame({"a": [1], "b": [2]}))
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_damaged_tables(kind, frame, tmp_path):
+    path = tmp_path / f"a.{kind}"
+    if kind == "parquet":
+        frame.to_parquet(path, row_group_size=100)
+    else:
+        feather.write_feather(frame, path, chunksize=100, compression="lz4")
+    data = path.read_bytes()
+    spoilt = bytearray(data)
+    spoilt[len(data) // 2 : len(data) // 2 + 500] = bytes(500)
+    for broken in (data[: len(data) // 2], b"a,b\n1,2\n", b"", bytes(spoilt)):
+        path.write_bytes(broken)
+        with pytest.raises(onkel.StreamError, match=f"a.{kind}: the file is damaged, or of another format"):
+            list(onkel.open_stream(path, **ROLES))
+    with pytest.raises(FileNotFoundError):
+        onkel.open_stream(tmp_path / f"none.{kind}")
 
 
 def test_learners_take_streams():

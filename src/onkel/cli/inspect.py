@@ -9,6 +9,8 @@ import click
 
 from ..io import read_model
 from ..state import arrays
+from .learners import support_of
+from .reading import Reading
 
 
 @click.command()
@@ -19,6 +21,9 @@ def inspect(model: str, as_json: bool) -> None:
     learner, document = read_model(model)
     held = {name: [array.dtype.name, list(array.shape)] for name, array in arrays(learner._learner).items()}
     if as_json:
+        metrics = (document["notes"] or {}).get("metrics")
+        if isinstance(metrics, dict):
+            metrics.pop("latest", None)  # the window, three numbers for each of many rows
         click.echo(json.dumps({"file": model, "bytes": os.path.getsize(model), **document, "arrays": held}))
         return
     for name, text in _lines(learner, document, os.path.getsize(model)):
@@ -34,13 +39,19 @@ def _lines(learner: Any, document: dict[str, Any], size: int) -> Iterator[tuple[
     if document["classes"]:
         yield "classes", ", ".join(map(str, document["classes"]["values"]))
     yield "seen", f"{document['n_seen']:,} rows, {document['n_features']:,} features"
-    if hasattr(learner, "n_support_"):
-        yield "support", f"{learner.n_support_:,} vectors"
+    if (support := support_of(learner)) is not None:
+        yield "support", f"{support:,} vectors"
     notes = document["notes"] or {}
     if "position" in notes:
         place = {name: value for name, value in notes["position"].items() if name in ("rows", "line", "byte")}
         yield "source", "goes on behind " + ", ".join(f"{name} {value:,}" for name, value in place.items())
+    reading = Reading.kept_with(learner, document["notes"])
+    if reading and reading.columns:
+        yield "columns", str(reading)
     default = type(learner)().get_params()
+    if getattr(learner, "map", None) is not None:
+        default |= {f"map__{name}": value for name, value in type(learner.map)().get_params().items()}
     for name, value in learner.get_params().items():
-        yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}" + " *" * (value != default[name])
+        other = " *" * (repr(value) != repr(default[name]))
+        yield ("parameters" if name == min(default) else ""), f"{name} = {value!r}{other}"
     yield "", "(* not the default)"

@@ -2,14 +2,18 @@
 
 import difflib
 import re
+from collections.abc import Set
 from typing import Any, Literal, NamedTuple
 
 import click
 
+from ..estimators._online import OnlineClassifier
 from ..estimators._parameters import validate
-from ..io.model_files import ESTIMATORS
+from ..estimators.transformers import IncrementalSketch, OnlineNystroem, RandomFourierFeatures
+from ..evaluation.names import KINDS, known, plain, short, stem
 
 Task = Literal["classification", "regression"]
+MAPS = {"fourier": RandomFourierFeatures, "nystroem": OnlineNystroem, "sketch": IncrementalSketch}
 
 
 class Learner(NamedTuple):
@@ -48,41 +52,28 @@ class Learner(NamedTuple):
 def learners() -> dict[str, Learner]:
     """All of them by name, in the order of their estimators' modules."""
     pairs: dict[str, dict[str, Any]] = {}
-    for name, kind in ESTIMATORS.items():
-        stem = name.removesuffix("Classifier").removesuffix("Regressor")
-        pairs.setdefault(_short(stem), {})["classifier" if name.endswith("Classifier") else "regressor"] = kind
+    for name, kind in KINDS.items():
+        role = "classifier" if issubclass(kind, OnlineClassifier) else "regressor"
+        pairs.setdefault(short(stem(name)), {})[role] = kind
     return {name: Learner(name, pair.get("classifier"), pair.get("regressor")) for name, pair in pairs.items()}
 
 
 def find(name: str) -> Learner:
     """By its name in the list or that of its class, however hyphens and capitals are set."""
-    table = {_plain(known): learner for known, learner in learners().items()}
-    for learner in list(table.values()):
-        for kind in filter(None, (learner.classifier, learner.regressor)):
-            whole = _plain(kind.__name__)
-            table |= {whole: learner, whole.removesuffix("classifier").removesuffix("regressor"): learner}
-    if _plain(name) in table:
-        return table[_plain(name)]
-    near = difflib.get_close_matches(_plain(name), table, 1)
-    hint = f"Did you mean {table[near[0]].name}?" if near else "`onkel list` shows all learners."
+    table = known()
+    if plain(name) in table:
+        return learners()[short(table[plain(name)])]
+    near = difflib.get_close_matches(plain(name), table, 1)
+    hint = f"Did you mean {short(table[near[0]])}?" if near else "`onkel list` shows all learners."
     raise click.UsageError(f"No learner is called {name!r}. {hint}")
-
-
-def _short(stem: str) -> str:
-    """KernelPassiveAggressive -> passive-aggressive."""
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "-", stem).lower()
-    return words.removeprefix("kernel-").replace("-plus-plus", "++")
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"[-_ ]", "", name).lower().replace("plusplus", "++")
 
 
 def estimator_of(kind: Any, given: dict[str, Any]) -> Any:
     """An estimator whose rows may become wider; usage errors for parameters that it has not, or not so."""
-    known = kind().get_params()
-    if wrong := sorted(given.keys() - known.keys()):
-        has = ", ".join(sorted(known.keys() - {"n_passes", "shuffle", "grow_features"}))
+    known = kind().get_params().keys()
+    given = _with_map(given, known) if "map" in known and isinstance(given.get("map"), str) else given
+    if wrong := sorted(given.keys() - known):
+        has = ", ".join(sorted(known - {"n_passes", "shuffle", "grow_features"}))
         raise click.UsageError(f"{kind.__name__} has no parameter {', '.join(wrong)}. It has: {has}.")
     model = kind(**{"grow_features": True, **given})
     try:
@@ -91,3 +82,27 @@ def estimator_of(kind: Any, given: dict[str, Any]) -> Any:
     except ValueError as error:
         raise click.UsageError(str(error)) from error
     return model
+
+
+def _with_map(given: dict[str, Any], known: Set[str]) -> dict[str, Any]:
+    """A feature map in place of its name; it takes what the learner has no parameter for, and the seed."""
+    kind = MAPS.get(given["map"])
+    if kind is None:
+        raise click.UsageError(f"map must be one of {', '.join(MAPS)} or none; got {given['map']!r}.")
+    its = {name for name in kind().get_params() if name not in known or name == "random_state"}
+    inner = {name: value for name, value in given.items() if name in its}
+    others = {name: value for name, value in given.items() if name in known or name not in its}
+    return {**others, "map": kind(**{"grow_features": True, **inner})}
+
+
+def parameter(model: Any, name: str) -> Any:
+    """A parameter as the command line has it: a feature map by its name, its parameters as if they were the model's."""
+    held = model.get_params()
+    if name == "map":
+        return next((word for word, kind in MAPS.items() if type(held.get("map")) is kind), held.get("map"))
+    return held.get(name, held.get(f"map__{name}"))
+
+
+def support_of(model: Any) -> int | None:
+    """How many support vectors a model has; None if it is made of no points."""
+    return None if getattr(model, "component", "") == "fogd" else getattr(model, "n_support_", None)

@@ -8,6 +8,7 @@ import click
 import numpy as np
 
 from ..io.streams import BATCH_ROWS, Batch, Position, Stream
+from .reading import Reading
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -25,7 +26,7 @@ STREAM = (
     click.option("--header/--no-header", default=None, help="CSV: whether the first line names the columns. "
                  "[default: if it has no numbers]"),
     click.option("--delimiter", metavar="CHAR", help="CSV: what stands between cells. [default: comma; tab in .tsv]"),
-    click.option("--zero-based", is_flag=True, default=None, help="svmlight: indices count from 0, not from 1."),
+    click.option("--zero-based/--one-based", default=None, help="svmlight: what indices count from. [default: 1]"),
     click.option("--max-features", type=click.IntRange(1), metavar="N",
                  help="svmlight: the most columns, a guard against wrong indices. [default: 16777216]"),
     click.option("--skip-errors", is_flag=True, help="Pass over faulty rows and count them, rather than stop."),
@@ -65,26 +66,59 @@ class Source:
         self.name, self.labels, self.batch_rows = name, labels, options["batch_rows"]
         self.errors = "skip" if options["skip_errors"] else "strict"
         self.again = name != "-"  # whether it can be read a second time
-        self._options = {
+        given = {
             "format": options["format"], "target": _column(options["target"]),
             "categorical": _categorical(options["categorical"]) or None,
             "leave_out": [_column(name) for name in (options["leave_out"] or "").split(",") if name] or None,
             "missing": options["missing"], "header": options["header"], "delimiter": options["delimiter"],
-            "zero_based": options["zero_based"] or None, "max_features": options["max_features"],
+            "zero_based": options["zero_based"], "max_features": options["max_features"],
         }  # fmt: skip
+        self.given = {name: value for name, value in given.items() if value is not None}
         self._found = name if name == "-" or os.path.exists(name) else _data_set(name)
+        self._before: Reading | None = None  # how rows were read before, if that binds
 
     def open(self, start: Position | None = None) -> Stream:
         from ..io import open_stream
 
-        arrays = isinstance(self._found, tuple)
-        options = {**self._options, "labels": None if arrays else self.labels}
-        return open_stream(self._found, batch_rows=self.batch_rows, errors=self.errors, start=start, **options)
+        options = dict(self.given)
+        if self._before and "features" in self._known():
+            options |= self._before.by_name(options, labelled=self.labels != "ignored")
+        if "labels" in self._known():
+            options["labels"] = self.labels
+        stream = open_stream(self._found, batch_rows=self.batch_rows, errors=self.errors, start=start, **options)
+        if self._before:
+            self._before.check(stream)
+        return stream
+
+    def reading(self, stream: Stream) -> Reading:
+        """How a stream of it is read."""
+        return Reading.of(self.given, stream)
 
     def with_labels(self, labels: str | None) -> "Source":
         """The same, but for how labels are read."""
+        return self._but(labels=labels)
+
+    def going_on(self, before: Reading | None) -> "Source":
+        """The same, read as before where nothing else is asked for."""
+        return self._but(given={**before.options, **self.given}, _before=before) if before else self
+
+    def like(self, before: Reading | None) -> "Source":
+        """The same as rows for a model that has learnt from another source."""
+        if before is None:
+            return self
+        if "missing" in before.changed_by(self.given):
+            raise click.UsageError(f"The model has learnt from rows read with --missing {before.options['missing']:g}.")
+        return self._but(given=before.for_others(self.given, self._known()), _before=before)
+
+    def _known(self) -> set[str]:
+        """The options that its format has."""
+        from ..io.opening import OF_FORMATS, format_of
+
+        return OF_FORMATS[format_of(self._found, self.given.get("format"))]
+
+    def _but(self, **changes: Any) -> "Source":
         new = object.__new__(Source)
-        new.__dict__.update(self.__dict__, labels=labels)
+        new.__dict__.update(self.__dict__, **changes)
         return new
 
 

@@ -8,8 +8,9 @@ from typing import IO, Any
 import click
 import numpy as np
 
-from ..io import load
+from ..io import read_model
 from .options import Sections, Source, stream_options
+from .reading import Reading
 
 
 @click.command(cls=Sections)
@@ -28,17 +29,19 @@ def predict(model: str, source: str, output: str | None, what: str, **options: A
     """Predict the rows of SOURCE with MODEL, a file of `onkel learn` or onkel.save; a line for every row.
 
     Rows may have features that the model has not seen, and lack the last ones. What stands in the place of labels is
-    not looked at.
+    not looked at. The columns of a table are found by their names, and read as they were when the model learnt.
 
     \b
     onkel predict model.onkel new.svm
     cat new.csv | onkel predict model.onkel - --format csv --target none --what scores
     """
-    learner = load(model)
+    learner, document = read_model(model)
+    rows = Source(source, options).like(Reading.kept_with(learner, document["notes"])).with_labels("ignored")
+    vars(learner).pop("feature_names_in_", None)  # by which the columns are found already
     if hasattr(learner, "grow_features"):
         learner.set_params(grow_features=True)
     ask = _question(learner, what)
-    with _opened(output) as out, Source(source, options).open() as stream:
+    with rows.open() as stream, _opened(output) as out:
         for X, _, _ in stream:
             answers = np.asarray(ask(X))
             for row in answers.reshape(len(answers), -1).tolist():

@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import click
 
+from ..evaluation.names import stem
 from .learn import _check_writable, _classes
 from .learners import Task, find, learners
 from .looking import look
@@ -168,8 +169,7 @@ def _stems(algorithms: str | None) -> list[str] | None:
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
     if not names:
         raise click.UsageError("--algorithms names none; " + ", ".join(learners()) + " are there.")
-    kinds = [one.classifier or one.regressor for one in map(find, names)]
-    return [kind.__name__.removesuffix("Classifier").removesuffix("Regressor") for kind in kinds]
+    return [stem((one.classifier or one.regressor).__name__) for one in map(find, names)]
 
 
 def _width(sigma: float | None, gamma: float | None) -> float | None:

@@ -17,6 +17,13 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
     return found
 
 
+def _jobs(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    """As joblib counts them: -1 is one per core, -2 leaves one of them alone."""
+    if value == 0:
+        raise click.BadParameter("0 runs at a time would never end; -1 stands for one per core", ctx, param)
+    return value
+
+
 @click.command()
 @click.argument("tables", nargs=-1, metavar="[TABLE]...")
 @click.option("--list", "listing", is_flag=True, help="List the tables and stop.")
@@ -24,7 +31,15 @@ def _names(ctx: click.Context, param: click.Parameter, value: str | None) -> tup
 @click.option("--algorithms", callback=_names, metavar="A,B,...", help="Only these rows.")
 @click.option("--repeats", type=click.IntRange(1), help="Permutations; by default as many as the paper's.")
 @click.option("--rows", type=click.IntRange(2), help="Only the first so many examples of every permutation.")
-@click.option("--jobs", type=int, metavar="N", default=-1, show_default=True, help="Runs at a time; -1: one per core.")
+@click.option(
+    "--jobs",
+    type=int,
+    callback=_jobs,
+    metavar="N",
+    default=-1,
+    show_default=True,
+    help="Runs at a time; -1: one per core.",
+)
 @click.option("--heavy", is_flag=True, help="Also what takes hours.")
 @click.option("--download", is_flag=True, help="Fetch data sets that are not there.")
 @click.option(

@@ -17,10 +17,11 @@ from ..evaluation.metrics import Metrics
 from ..evaluation.racing import default_sigma
 from ..io.model_files import read_model, save
 from ..io.streams import Batch, Stream
-from .learners import Task, estimator_of, find
+from .learners import Task, estimator_of, find, parameter, support_of
 from .looking import PEEK, look
 from .options import Source, whole_labels
 from .progress import Quiet, State, plain
+from .reading import Reading
 from .stopping import Stop
 
 SLOW, QUICK = 0.5, 0.1  # seconds of learning after which batches become smaller, and larger again
@@ -77,7 +78,10 @@ class Run:
             raise ValueError(f"{plan.output} cannot be resumed: it was not written by `onkel learn`")
         metrics = Metrics(getattr(model, "classes_", None))
         metrics.restore(notes["metrics"])
-        source = source.with_labels(notes["labels"])
+        before = Reading.kept_with(model, notes)
+        if before:
+            _refuse(plan, before.changed_by(source.given))
+        source = source.going_on(before).with_labels(notes["labels"])
         run = cls(source, plan, show, model, metrics, source.open(notes["position"]))
         run.position = notes["position"]
         show.say(f"going on behind row {metrics.n:,} with {plan.output}")
@@ -86,17 +90,14 @@ class Run:
     def compare(self, algorithm: str | None, task: Task | None, classes: Any, given: dict[str, Any]) -> None:
         """A usage error if what the user asks for is not what the file holds."""
         kind: Task = "classification" if self.classes is not None else "regression"
-        wrong = [name for name, value in given.items() if self.model.get_params().get(name) != value]
+        wrong = [name for name, value in given.items() if parameter(self.model, name) != value]
         if algorithm and find(algorithm).estimator(task or kind) is not type(self.model):
             wrong.append("algorithm")
         if (task or kind) != kind:
             wrong.append("task")
         if classes is not None and not np.array_equal(np.unique(classes), self.classes):
             wrong.append("classes")
-        if wrong:
-            raise click.UsageError(
-                f"{self.plan.output} was learnt with another {', '.join(wrong)}, and --resume goes on as it began."
-            )
+        _refuse(self.plan, wrong)
 
     # Learning.
 
@@ -167,9 +168,10 @@ class Run:
 
     def _choose_width(self, X: Any) -> None:
         """A kernel width from the first rows, unless the user gave one."""
-        if self.free_width and self.model.get_params().get("kernel") == "rbf":
-            self.model.set_params(sigma=float(f"{default_sigma(X):.4g}"))
-            self.notes.append(f"sigma = {self.model.sigma:g} from the first {X.shape[0]} rows")
+        if self.free_width and parameter(self.model, "kernel") == "rbf":
+            sigma, own = float(f"{default_sigma(X):.4g}"), hasattr(self.model, "kernel")
+            self.model.set_params(**{"sigma" if own else "map__sigma": sigma})
+            self.notes.append(f"sigma = {sigma:g} from the first {X.shape[0]} rows")
 
     def _pace(self, took: float) -> None:
         """Batches that take about a third of a second at most: for the display, and for Ctrl-C."""
@@ -183,7 +185,13 @@ class Run:
         if self.plan.output is None or self.position is None or self.torn:
             return
         state = {name: np.asarray(value).tolist() for name, value in self.metrics.state().items()}
-        notes = {"position": self.position, "labels": self.source.labels, "metrics": state}
+        reading = self.source.reading(self.stream)
+        notes = {
+            "position": self.position,
+            "labels": self.source.labels,
+            "metrics": state,
+            "reading": reading.to_json(),
+        }
         if self.plan.output != "-":
             save(self.model, self.plan.output, notes=notes)
         else:
@@ -231,7 +239,8 @@ class Run:
         assert self.plan.test is not None
         metrics = Metrics(self.classes)
         ask = self.model.predict if self.classes is None else self.model.decision_function
-        with self.plan.test.with_labels(self.source.labels).open() as stream:
+        rows = self.plan.test.like(self.source.reading(self.stream)).with_labels(self.source.labels)
+        with rows.open() as stream:
             for X, y, _ in stream if self.classes is None else whole_labels(stream):
                 metrics.update(ask(X), y)
         if not metrics.n:
@@ -244,7 +253,7 @@ class Run:
             "features": self.model.n_features_in_, **plain(self._facts()),
             "recent": self.metrics.recent[self.metrics.names[0]], "skipped": self.stream.skipped,
             "seconds_learning": round(self.learning, 4), "seconds_reading": round(self.reading, 4),
-            "n_support": getattr(self.model, "n_support_", None),
+            "n_support": support_of(self.model),
             "parameters": plain(self.model.get_params(deep=False)), "output": self.plan.output,
         }  # fmt: skip
         if self.classes is not None:
@@ -273,9 +282,17 @@ class Run:
         each = 1e6 * (self.learning - seconds) / max(fresh - rows, 1)
         rate = f"; {each:.2f} µs per row after the first batch" if fresh > rows else ""
         yield "time", f"learning {self.learning:.2f} s, reading {self.reading:.2f} s{rate}"
-        size = f"{model.n_support_:,} support vectors" if hasattr(model, "n_support_") else ""
+        support = support_of(model)
+        size = "" if support is None else f"{support:,} support vectors"
         kept = f"in {self.plan.output}" if self.plan.output else "not kept: -o FILE would"
         yield "model", f"{size}{', ' if size else ''}{kept}"
+
+
+def _refuse(plan: Plan, wrong: list[str]) -> None:
+    if wrong:
+        raise click.UsageError(
+            f"{plan.output} was learnt with another {', '.join(wrong)}, and --resume goes on as it began."
+        )
 
 
 def _to_standard_output(model: Any, notes: dict[str, Any]) -> None:

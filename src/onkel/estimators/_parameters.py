@@ -101,7 +101,10 @@ PARAMETERS: dict[str, tuple[str, Check]] = {
     "map": (
         "The feature map. One that is fitted is used as it is; another is fitted to the first batch, and what looks at "
         "rows then depends on how the stream is cut. None: the rows are the features.",
-        Check("None, RandomFourierFeatures or OnlineNystroem", lambda x: x is None or hasattr(x, "_map_size")),
+        Check(
+            "None, RandomFourierFeatures, OnlineNystroem or IncrementalSketch",
+            lambda x: x is None or hasattr(x, "_map_size"),
+        ),
     ),
     "landmarks": (
         "What the landmarks are: the first rows, a uniform sample of all rows so far, rows sampled by leverage score "

@@ -9,8 +9,8 @@ import numpy as np
 
 from ..alignment import distances, gamma_of
 from ..estimators._online import OnlineEstimator
-from ..io.model_files import ESTIMATORS
 from ..io.streams import MOST_LABELS
+from .names import KINDS, known, plain, short
 from .reports import Checkpoint, Report, finite
 from .runs import _read, _rows, _stacked, progressive, repeated
 
@@ -93,12 +93,12 @@ def race(
     say: Say = lambda stream, text: None,
     watch: Callable[[Checkpoint], None] | None = None,
 ) -> list[Heat]:
-    """Let learners race on a source, (X, y) or batches of it, or else on four streams that are built in.
+    """Let learners race on a source, which `progressive` takes, or else on four streams that are built in.
 
     Parameters
     ----------
     algorithms
-        Names of estimators without Classifier and Regressor; default: those of FIELD.
+        Names of estimators without Classifier and Regressor, or as `onkel list` has them; default: those of FIELD.
     budget
         Most support vectors or landmarks; random Fourier features have four times as many frequencies.
     sigma
@@ -141,13 +141,15 @@ def looks_numeric(y: np.ndarray) -> bool:
 def _entry(algorithms: Sequence[str] | None) -> dict[str, dict[str, Any]]:
     if algorithms is None:
         return FIELD
-    known = {kind.removesuffix("Classifier").removesuffix("Regressor") for kind in ESTIMATORS}
-    for stem in algorithms:
-        if stem not in known:
-            raise ValueError(f"No estimator is called {stem}Classifier or {stem}Regressor.")
+    stems = known()
+    for name in algorithms:
+        if plain(name) not in stems:
+            raise ValueError(
+                f"No learner is called {name!r}. There are: {', '.join(map(short, dict.fromkeys(stems.values())))}."
+            )
     if not algorithms:
         raise ValueError("There is no algorithm to race.")
-    return {stem: FIELD.get(stem, {}) for stem in algorithms}
+    return {stem: FIELD.get(stem, {}) for stem in (stems[plain(name)] for name in algorithms)}
 
 
 def _on_track(track: Track, entry: Any, repeats: int, settings: dict[str, Any]) -> Heat:
@@ -211,7 +213,7 @@ def _line_up(
     sigma = settings["sigma"] or default_sigma(X)
     models, left_out = {}, {}
     for stem, own in entry.items():
-        kind = ESTIMATORS.get(stem + ("Regressor" if classes is None else "Classifier"))
+        kind = KINDS.get(stem + ("Regressor" if classes is None else "Classifier"))
         if kind is None:
             left_out[stem] = "no regression" if classes is None else "no classification"
         elif classes is not None and len(classes) > 2 and not kind._multiclass:

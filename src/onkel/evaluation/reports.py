@@ -84,6 +84,9 @@ class Report:
 
     def mean_curve(self, learner: str, value: str) -> tuple[list[float], list[float]]:
         """Examples, and the mean over all streams of a value of `to_dict`, where all of them have a checkpoint."""
+        known = [name for name in self.checkpoints[0].to_dict() if name not in ("learner", "repeat")]
+        if value not in known:
+            raise ValueError(f"Checkpoints have no {value!r}; they have: {', '.join(known)}.")
         rows: dict[int, list[float]] = {}
         for c in self.checkpoints:
             if c.learner == learner and (found := c.to_dict()[value]) is not None:
@@ -131,13 +134,13 @@ class Report:
         """
         if against not in ("examples", "seconds"):
             raise ValueError(f'against must be "examples" or "seconds"; got {against!r}.')
+        value = self.metric if value is None else value
+        curves = {name: self.mean_curve(name, value) for name in self.learners}
         if ax is None:
             from matplotlib import pyplot
 
             ax = pyplot.subplots(layout="constrained")[1]
-        value = self.metric if value is None else value
-        for name in self.learners:
-            x, y = self.mean_curve(name, value)
+        for name, (x, y) in curves.items():
             if against == "seconds":
                 x = self.mean_curve(name, "learning_seconds")[1]
             ax.plot(x, y, label=name)

@@ -13,9 +13,11 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from ..estimators._online import OnlineClassifier, OnlineEstimator
+from ..io.opening import format_of, open_stream
 from ..state import arrays
 from .comparators import comparator_loss, hindsight
 from .metrics import Metrics
+from .names import stem
 from .reports import Checkpoint, Report
 
 WARM = 1000  # rows for a copy to learn before the clock starts: all that compiles, or loads, shall have done so
@@ -42,7 +44,8 @@ def progressive(
     models
         One estimator of onkel, a list, or a dict of names. They learn in place, and go on from what they know.
     stream
-        (X, y), a source of `onkel.io`, or any iterable of batches (X, y, ...). It is read once, for all models.
+        (X, y), a path or data frame or whatever else `onkel.open_stream` reads, or any iterable of batches (X, y, ...).
+        It is read once, for all models.
     classes
         All labels that may come; default: those of the first batch.
     checkpoints
@@ -224,8 +227,8 @@ def _named(models: Models) -> dict[str, OnlineEstimator]:
     else:
         named = {}
         for model in models if isinstance(models, list | tuple) else [models]:
-            stem = type(model).__name__.removesuffix("Classifier").removesuffix("Regressor")
-            names = itertools.chain([stem], (f"{stem} {k}" for k in itertools.count(2)))
+            first = stem(type(model).__name__)
+            names = itertools.chain([first], (f"{first} {k}" for k in itertools.count(2)))
             named[next(name for name in names if name not in named)] = model
     if not named:
         raise ValueError("There is no model to evaluate.")
@@ -262,6 +265,8 @@ def _read(stream: Any) -> Iterator[tuple[Any, np.ndarray, float]]:
     """Batches that are not empty, with the seconds it took to read each."""
     if isinstance(stream, tuple) and len(stream) >= 2 and not isinstance(stream[0], tuple):
         stream = [stream]
+    elif not isinstance(stream, tuple) and format_of(stream, None) not in ("arrays", "batches"):
+        stream = open_stream(stream)
     batches = iter(stream)
     while True:
         began = time.perf_counter()

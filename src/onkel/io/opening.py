@@ -17,7 +17,7 @@ SUFFIXES = {
     ".csv": "csv", ".tsv": "csv", ".parquet": "parquet", ".pq": "parquet", ".arrow": "arrow", ".feather": "arrow",
     ".ipc": "arrow",
 }  # fmt: skip
-OF_TABLES = {"target", "categorical", "leave_out", "missing", "labels"}
+OF_TABLES = {"target", "categorical", "leave_out", "missing", "features", "labels"}
 OF_FORMATS = {
     "svmlight": {"labels", "zero_based", "n_features", "max_features", "max_line"},
     "csv": {"header", "delimiter", "max_line", *OF_TABLES},
@@ -45,6 +45,7 @@ def open_stream(
     categorical: Categorical | None = None,
     leave_out: Sequence[Column] | None = None,
     missing: float | None = None,
+    features: Sequence[Column] | None = None,
     header: bool | None = None,
     delimiter: str | None = None,
 ) -> Stream:
@@ -65,22 +66,25 @@ def open_stream(
     start
         The position of an earlier batch: the stream goes on behind it.
     labels
-        "number" (float64), "integer" (int64), "text" (objects) or None: as the first label is, number or text.
+        "number" (float64), "integer" (int64), "text" (objects), "ignored" (whatever stands there, y is NaN) or None: as
+        the first label is, number or text.
     zero_based, n_features, max_features, max_line
         svmlight: whether indices count from 0; the width of X (None: as wide as the rows so far need, so it may grow);
         limits on the number of columns and on the bytes of a line (also of CSV).
-    target, categorical, leave_out, missing
+    target, categorical, leave_out, missing, features
         Tables: the target column, by name or position (None: the last; False: there is none, y is NaN); columns of
         words, each with the list of its words (a column of X each) or the number of columns to hash them to; columns
-        that are not used; the number that empty cells stand for (None: they are faults).
+        that are not used; the number that empty cells stand for (None: they are faults); the columns that are features,
+        in their order (None: all others, as they stand; with them, the target is by default the last of the others, if
+        there is one, and a table without a header takes them for its names).
     header, delimiter
         CSV: whether the first line names the columns (None: if no cell of it is a number); "," or, in .tsv, a tab.
     """
-    kind = _format(source, format)
+    kind = format_of(source, format)
     given: dict[str, Any] = {
         "labels": labels, "zero_based": zero_based, "n_features": n_features, "max_features": max_features,
         "max_line": max_line, "target": target, "categorical": categorical, "leave_out": leave_out,
-        "missing": missing, "header": header, "delimiter": delimiter,
+        "missing": missing, "features": features, "header": header, "delimiter": delimiter,
     }  # fmt: skip
     options = {name: value for name, value in given.items() if value is not None}
     if wrong := sorted(options.keys() - OF_FORMATS[kind]):
@@ -102,7 +106,8 @@ def open_stream(
     return reader(os.fspath(source), **options)
 
 
-def _format(source: Any, format: str | None) -> str:
+def format_of(source: Any, format: str | None) -> str:
+    """What a source is, in the words of OF_FORMATS."""
     if format is not None and format not in FORMATS:
         raise ValueError(f"format must be one of {', '.join(map(repr, FORMATS))} or None; got {format!r}.")
     if isinstance(source, str | os.PathLike) or hasattr(source, "read"):
@@ -110,6 +115,8 @@ def _format(source: Any, format: str | None) -> str:
         return format or found
     if isinstance(source, tuple) and len(source) == 2:
         return "arrays"
+    if hasattr(source, "collect") and hasattr(source, "lazy"):
+        raise TypeError(f"A {type(source).__name__} has no rows before it is collected: pass what collect() gives.")
     if hasattr(source, "columns") or hasattr(source, "to_batches"):
         return "frame"
     if hasattr(source, "__iter__"):

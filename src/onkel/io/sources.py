@@ -8,12 +8,14 @@ import lzma
 import os
 import sys
 import zlib
+from collections.abc import Callable
 from typing import Any, BinaryIO, cast
 
 from .streams import StreamError
 
 MAGIC = {b"\x1f\x8b": "gz", b"BZh": "bz2", b"\xfd7zXZ\x00": "xz", b"\x28\xb5\x2f\xfd": "zst"}
 HEAD = 4096  # bytes by which a source is known again
+SIP = 512  # packed bytes that Zstandard gets at once: at the very most they become 16 MB
 
 
 class Bytes:
@@ -26,6 +28,8 @@ class Bytes:
         if not self.live:
             raw.seek(0)
         head = raw.read(max(map(len, MAGIC)))
+        if not isinstance(head, bytes):
+            raise TypeError(f"{self.name} is open as text: pass it as bytes, by open(path, 'rb') or io.BytesIO.")
         packing = next((name for magic, name in MAGIC.items() if head.startswith(magic)), "")
         if self.live:
             raw = cast(BinaryIO, io.BufferedReader(_Rejoined(head, raw), 2**16))
@@ -43,8 +47,7 @@ class Bytes:
         if packing == "zst":
             zstd = _zstandard(self.name)
             self._damage += (zstd.ZstdError,)
-            reader = zstd.ZstdDecompressor().stream_reader(raw, read_across_frames=True, closefd=False)
-            return io.BufferedReader(reader, 2**16)
+            return _Frames(zstd.ZstdDecompressor().decompressobj, raw)
         openers: dict[str, Any] = {"gz": gzip.open, "bz2": bz2.open, "xz": lzma.open}
         return openers[packing](raw) if packing else raw
 
@@ -128,6 +131,36 @@ class _Rejoined(io.RawIOBase):
             piece, self._head = self._head[: len(target)], self._head[len(target) :]
         target[: len(piece)] = piece
         return len(piece)
+
+
+class _Frames(io.RawIOBase):
+    """What Zstandard packed into frames, one behind the other; bytes that end within one are an error."""
+
+    def __init__(self, begin: Callable[[], Any], packed: BinaryIO) -> None:
+        self._begin, self._frame = begin, None  # the frame at hand, if one has begun
+        self._take: Callable[[int], bytes] = getattr(packed, "read1", packed.read)
+        self._rest, self._ready = b"", memoryview(b"")  # what is behind a frame; what is unpacked
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, target: Any) -> int:
+        while not self._ready:
+            packed = self._rest or self._take(SIP)
+            if not packed and self._frame is not None:
+                raise EOFError("it ends within a frame")
+            if not packed:
+                return 0
+            self._unpack(self._frame or self._begin(), packed)
+        n = min(len(target), len(self._ready))
+        target[:n], self._ready = self._ready[:n], self._ready[n:]
+        return n
+
+    readinto1 = readinto
+
+    def _unpack(self, frame: Any, packed: bytes) -> None:
+        self._ready = memoryview(frame.decompress(packed))
+        self._frame, self._rest = (None, frame.unused_data) if frame.eof else (frame, b"")
 
 
 def _opened(source: str | os.PathLike[str] | BinaryIO) -> tuple[str, BinaryIO, bool]:

@@ -9,6 +9,8 @@ import numpy.typing as npt
 BATCH_ROWS = 4096
 MOST_LABELS = 50  # numbers of more values than that are no labels
 MOST_FEATURES = 2**24  # columns, unless the caller allows more: a wrong index should not cost gigabytes
+COUNTS = ("rows", "skipped", "row", "line", "byte", "width")  # in positions
+LABELS = ("number", "integer", "text", "ignored")
 Position = dict[str, Any]  # of numbers and words; fit for JSON
 
 
@@ -89,7 +91,11 @@ class Stream(Iterator[Batch]):
             return {}
         if start.get("format") != self.kind:
             raise ValueError(f"The position is of a stream of format {start.get('format')!r}, not {self.kind!r}.")
-        self.rows, self.skipped = int(start["rows"]), int(start.get("skipped", 0))
+        wrong = [name for name in COUNTS if not _is_count(start.get(name, 0))]
+        if wrong or "rows" not in start:
+            name = wrong[0] if wrong else "rows"
+            raise ValueError(f"The position is none of a stream's: {name} is {start.get(name)!r}.")
+        self.rows, self.skipped = start["rows"], start.get("skipped", 0)
         return start
 
     def _fault(self, error: StreamError) -> None:
@@ -104,6 +110,15 @@ class Stream(Iterator[Batch]):
         """The first of all that were passed over."""
         known = errors if self.first_skipped is None else [self.first_skipped, *errors]
         self.first_skipped = min(known, key=lambda error: error.line or 0, default=None)
+
+
+def _is_count(value: Any) -> bool:
+    return isinstance(value, int) and value >= 0
+
+
+def check_labels(labels: str | None) -> None:
+    if labels is not None and labels not in LABELS:
+        raise ValueError(f"labels must be one of {', '.join(map(repr, LABELS))} or None; got {labels!r}.")
 
 
 def labels_of(words: list[str]) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from . import svmlight_scan as scanner
 from .sources import Bytes
-from .streams import MOST_FEATURES, Batch, Position, Stream, StreamError, labels_of
+from .streams import MOST_FEATURES, Batch, Position, Stream, StreamError, check_labels, labels_of
 from .svmlight_scan import BAD, ENTRIES, FLAW, FLAW_AT, FLAW_LINE, HARD, LINE, OF_LABEL, POS, ROWS, SKIPPED, scan
 
 BLOCK = 2**18  # bytes read at once
@@ -20,7 +20,7 @@ HARD_ONES = 2**14  # numbers left to Python at once
 LIMIT = 2**31 - 1  # column numbers have 32 bits
 WORDS = {
     scanner.NO_LABEL: "the line begins with a feature, its label is missing: {word}",
-    scanner.LABEL: "the label {word} is not a finite decimal number; labels='text' takes words",
+    scanner.LABEL: "the label {word} is not a finite decimal number, and only labels read as text may be words",
     scanner.NO_COLON: "{word} is no feature: index:value is wanted",
     scanner.INDEX: "the index in {word} is not a whole number",
     scanner.BELOW: "index 0, though indices count from 1: zero_based=True lets them count from 0",
@@ -41,8 +41,8 @@ FIRST_WORD = re.compile(rb"(?:\s|#[^\n]*\n)*([^\s#]+)")
 class Svmlight(Stream):
     """X is a CSR matrix, as wide as the rows so far need, or `n_features` wide.
 
-    `labels`: "number", "integer", "text", or None: words if the first label is one. Lines: one label, then features
-    in ascending order; `qid:` and comments are passed over, so are blank lines. The last line may lack its end.
+    `labels`: one of LABELS, or None: words if the first label is one. Lines: one label, then features in ascending
+    order; `qid:` and comments are passed over, so are blank lines. The last line may lack its end.
     """
 
     kind = "svmlight"
@@ -59,8 +59,7 @@ class Svmlight(Stream):
         max_line: int = MOST_LINE,
         **options: Any,
     ) -> None:
-        if labels not in (None, "number", "integer", "text"):
-            raise ValueError(f'labels must be "number", "integer", "text" or None; got {labels!r}.')
+        check_labels(labels)
         limits = {"n_features": n_features or 1, "max_features": max_features, "max_line": max_line}
         for name, value in limits.items():
             if not 1 <= value <= LIMIT:
@@ -132,6 +131,8 @@ class Svmlight(Stream):
         n, lines = int(self._state[ROWS]), self._lines
         entries = int(lines.indptr[n])
         y: Any = labels_of(words[:n]) if self.labels == "text" else lines.labels[:n].copy()
+        if self.labels == "ignored":
+            y[:] = np.nan
         X = sp.csr_matrix((n, self._most), dtype=np.float64)
         X.data, X.indices, X.indptr = (
             a.copy() for a in (lines.values[:entries], lines.indices[:entries], lines.indptr[: n + 1])
@@ -155,7 +156,8 @@ class Svmlight(Stream):
         }  # fmt: skip
 
     def _rules(self) -> scanner.Rules:
-        return scanner.Rules(self._first_index, self._most, self._longest, self.labels == "text", self.skip)
+        words = self.labels in ("text", "ignored")
+        return scanner.Rules(self._first_index, self._most, self._longest, words, self.skip)
 
     def _make_room(self, rows: int, entries: int, hard: int) -> None:
         self._lines = scanner.Lines(

@@ -1,5 +1,6 @@
 """Rows from named columns: CSV, Parquet, Arrow, data frames. One column is the target, the others are features."""
 
+import contextlib
 import csv
 import math
 import re
@@ -12,7 +13,7 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 from .sources import Bytes
-from .streams import Batch, Position, Stream, StreamError, labels_of
+from .streams import Batch, Position, Stream, StreamError, check_labels, labels_of
 from .svmlight import MOST_LINE
 
 Categorical = Mapping[str | int, int | Sequence[str]]
@@ -31,31 +32,69 @@ class Encoding(NamedTuple):
     codes: dict[str, int] | None  # one-hot: the place of every category
     hashed: bool
 
+    @property
+    def how(self) -> int | list[str] | None:
+        """As it was asked for: hashed to so many columns, a column for each of these words, or a number."""
+        return self.width if self.hashed else None if self.codes is None else list(self.codes)
+
 
 class Roles:
     """Which column is the target, and what becomes of the others.
 
     `categorical`: for each such column either the list of its categories, which get a column each, or a number of
     columns that its words are hashed to. `leave_out`: columns that are not used. `missing` stands in for empty cells.
+    `features`: those that are used, in their order; a table whose columns have no names takes these.
     """
 
     def __init__(
         self,
         names: Sequence[str],
-        target: Column | bool | None,
-        categorical: Categorical | None,
-        leave_out: Sequence[Column],
-        missing: float | None,
+        target: Column | bool | None = None,
+        categorical: Categorical | None = None,
+        leave_out: Sequence[Column] = (),
+        missing: float | None = None,
+        features: Sequence[Column] | None = None,
     ) -> None:
         self.names, self.missing = list(names), missing
-        self.target = None if target is False else self._find(-1 if target is None or target is True else target)
+        self.named = self.names != [str(i) for i in range(len(names))]
+        self.target, chosen = self._chosen(target, leave_out, features)
         words = {self._find(name): how for name, how in (categorical or {}).items()}
-        unused = {self._find(name) for name in leave_out} | {self.target}
-        self.plan = [self._encoding(i, words.get(i)) for i in range(len(names)) if i not in unused]
+        self.plan = [self._encoding(i, words.get(i)) for i in chosen]
         if not self.plan:
             raise ValueError("No column is left to be a feature.")
-        self.used = [plan.column for plan in self.plan] + ([] if self.target is None else [self.target])
         self.sparse = any(plan.codes or plan.hashed for plan in self.plan)
+
+    def _chosen(
+        self, target: Column | bool | None, leave_out: Sequence[Column], features: Sequence[Column] | None
+    ) -> tuple[int | None, list[int]]:
+        """The target, and the columns that are features."""
+        if features is not None and not self.named and isinstance(target, str) and target not in self.names:
+            target = None
+        goal = None if target is None or isinstance(target, bool) else self._find(target)
+        unused = {self._find(name) for name in leave_out} | {goal}
+        rest = [i for i in range(len(self.names)) if i not in unused]
+        if features is None:
+            if target is None or target is True:
+                goal = len(self.names) - 1
+            return goal, [i for i in rest if i != goal]
+        if self.named or all(isinstance(name, int) or name in self.names for name in features):
+            chosen = [self._find(name) for name in features]
+        else:
+            chosen = self._christened(rest, list(map(str, features)))
+        if twice := [self.names[i] for i in chosen if i in unused]:
+            raise ValueError(f"Column {twice[0]!r} is named as a feature, and as the target or to be left out.")
+        if target is None or target is True:
+            goal = max((i for i in rest if i not in chosen), default=None)
+        return goal, chosen
+
+    def _christened(self, rest: list[int], features: list[str]) -> list[int]:
+        """The columns that are features of a table without names, which get theirs; one more is the target."""
+        if not len(features) <= len(rest) <= len(features) + 1:
+            few = ", ".join(features[:20]) + (", ..." if len(features) > 20 else "")
+            raise ValueError(f"The columns have no names, and {len(rest)} of them cannot be the features {few}.")
+        for i, name in zip(rest, features):
+            self.names[i] = name
+        return rest[: len(features)]
 
     def _find(self, name: Column) -> int:
         if isinstance(name, str) and name in self.names:
@@ -93,6 +132,8 @@ class Roles:
         for row, cell in enumerate(cells):
             word = "" if cell is None or cell != cell else str(cell)  # NaN differs from itself
             if plan.codes is None:
+                if self.missing is None and not word.strip():
+                    flaws.setdefault(row, f"column {plan.name!r} is empty; missing=0 would take that as a word")
                 places.append(zlib.crc32(f"{plan.name}={word}".encode()) % plan.width)
             else:
                 places.append(plan.codes.get(word, 0))
@@ -150,8 +191,7 @@ class Rows(Stream):
     roles: Roles
 
     def __init__(self, source: str, *, labels: str | None, **options: Any) -> None:
-        if labels not in (None, "number", "integer", "text"):
-            raise ValueError(f'labels must be "number", "integer", "text" or None; got {labels!r}.')
+        check_labels(labels)
         super().__init__(source, **options)
         self.labels = labels
 
@@ -171,7 +211,7 @@ class Rows(Stream):
         return X, y, n
 
     def _targets(self, columns: Sequence[Cells], n: int, flaws: dict[int, str]) -> npt.NDArray[Any]:
-        if self.roles.target is None:
+        if self.roles.target is None or self.labels == "ignored":
             return np.full(n, np.nan)
         cells = columns[self.roles.target]
         where = f"the target, column {self.roles.names[self.roles.target]!r},"
@@ -208,11 +248,12 @@ class Table(Rows):
         categorical: Categorical | None = None,
         leave_out: Sequence[Column] = (),
         missing: float | None = None,
+        features: Sequence[Column] | None = None,
         labels: str | None = None,
         **options: Any,
     ) -> None:
         super().__init__(source, labels=labels, **options)
-        self.roles = Roles(names, target, categorical, leave_out, missing)
+        self.roles = Roles(names, target, categorical, leave_out, missing, features)
         start = self._resume(start)
         self.labels = labels or start.get("labels")
         self._row, self._size = int(start.get("row", 0)), size
@@ -259,6 +300,7 @@ class Csv(Rows):
         categorical: Categorical | None = None,
         leave_out: Sequence[Column] = (),
         missing: float | None = None,
+        features: Sequence[Column] | None = None,
         labels: str | None = None,
         max_line: int = MOST_LINE,
         **options: Any,
@@ -273,8 +315,8 @@ class Csv(Rows):
         self._delimiter = delimiter
         self._cells = csv.reader(self._lines, delimiter=delimiter, strict=True)
         self._again: list[list[str]] = []
-        names = start.get("columns") or self._first_line(header)
-        self.roles = Roles(names, target, categorical, leave_out, missing)
+        self._names = start.get("columns") or self._first_line(header)
+        self.roles = Roles(self._names, target, categorical, leave_out, missing, features)
 
     def _first_line(self, header: bool | None) -> list[str]:
         """The names of the columns: those of the header, or their numbers."""
@@ -337,7 +379,7 @@ class Csv(Rows):
     def _position(self, rows: int, place: tuple[int, int]) -> Position:
         return {
             "format": self.kind, "rows": rows, "byte": place[1], "line": place[0], "skipped": self.skipped,
-            "labels": self.labels, "columns": self.roles.names, "head": self._bytes.head,
+            "labels": self.labels, "columns": self._names, "head": self._bytes.head,
         }  # fmt: skip
 
     @property
@@ -409,8 +451,10 @@ def of_frame(frame: Any, **options: Any) -> Table:
 
 def of_parquet(path: str, **options: Any) -> Table:
     """A Parquet file, a piece of a row group at a time."""
-    file = _pyarrow("parquet").ParquetFile(path)
-    sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    parquet = _pyarrow("parquet")
+    with _told(path):
+        file = parquet.ParquetFile(path)
+        sizes = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
 
     def batches(row: int, n: int) -> Iterator[Any]:
         ends = np.cumsum(sizes)
@@ -428,8 +472,9 @@ def of_parquet(path: str, **options: Any) -> Table:
 def of_arrow_file(path: str, **options: Any) -> Table:
     """A file of Arrow's IPC format, also called Feather, a record batch at a time."""
     pyarrow = _pyarrow()
-    file = pyarrow.ipc.open_file(pyarrow.memory_map(path))
-    sizes = [len(file.get_batch(i)) for i in range(file.num_record_batches)]
+    with _told(path):
+        file = pyarrow.ipc.open_file(pyarrow.memory_map(path))
+        sizes = [len(file.get_batch(i)) for i in range(file.num_record_batches)]
 
     def batches(row: int, n: int) -> Iterator[Any]:
         for i, size in enumerate(sizes):
@@ -444,11 +489,23 @@ def _of_arrow(
     source: str, names: Sequence[str], size: int, batches: Callable[[int, int], Iterator[Any]], **options: Any
 ) -> Table:
     def chunks(row: int, n: int) -> Iterator[list[Cells]]:
-        for batch in batches(row, n):
-            if len(batch):
-                yield [_cells(column) for column in batch.columns]
+        with _told(source):
+            for batch in batches(row, n):
+                if len(batch):
+                    yield [_cells(column) for column in batch.columns]
 
     return Table(source, names, size, chunks, **options)
+
+
+@contextlib.contextmanager
+def _told(source: str) -> Iterator[None]:
+    """What Arrow finds wrong with a file is an error of the source."""
+    try:
+        yield
+    except (_pyarrow().ArrowException, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:  # there is no such file, or the like
+            raise
+        raise StreamError(source, f"the file is damaged, or of another format: {error}") from error
 
 
 def _cells(column: Any) -> Cells:
