@@ -410,7 +410,7 @@ def _octaves(kernel, other):
     return power / 2 if kernel.kind == RBF else power
 
 
-@jit(inside=True)
+@jit
 def project_family(map, g, rows, t, many, out, at, stride):
     """out[at + c * stride:] = the projections of row t + c on the frequencies of family g, for c < many."""
     weights, n, width = map.weights, map.n, map.weights.shape[2]
@@ -424,7 +424,7 @@ def project_family(map, g, rows, t, many, out, at, stride):
                 dots_in_panel(rows, t + c, weights, panel, size, out, at + c * stride)
 
 
-@jit(inside=True)
+@jit
 def project_on(map, rows, t, start, stop):
     """Leave in the scratch the projections of row t, worked out for a chunk of the rows start..stop-1 at a time."""
     scratch, size, place = map.scratch, map.size, (t - start) % CHUNK
@@ -435,7 +435,7 @@ def project_on(map, rows, t, start, stop):
     scratch.at[0] = place * families * size
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def fan_out(map, j, z, stride):
     """Of the kernels in the ladders' order the j-th, after those before it; z[i] = its features, i its number."""
     _, (family, scale, source, times, order, _, _), n, root, size, scratch = map
@@ -450,7 +450,7 @@ def fan_out(map, j, z, stride):
     return i
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def fan_on(map, i, begins, angles, at, z):
     """z = the features of kernel i for the row whose projections are angles[at:].
 

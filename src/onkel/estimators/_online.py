@@ -525,7 +525,8 @@ class OnlineClassifier(ClassifierMixin, OnlineEstimator):
     def _numbered(self, y: Any, first: bool, classes: Any) -> np.ndarray:
         """The labels as -1 and +1, or as positions in `classes_`."""
         if first:
-            check_classification_targets(y if classes is None else classes)
+            # Twice: where all labels differ scikit-learn suspects numbers.
+            check_classification_targets(y if classes is None else np.repeat(classes, 2))
             classes = np.unique(y) if classes is None else unique_labels(column_or_1d(np.asarray(classes)))
             if len(classes) < 2:
                 raise ValueError(

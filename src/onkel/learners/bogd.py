@@ -50,7 +50,7 @@ def _(self, rows, t, y, weight, scores):
             insert(f, f.count[SIZE], kernel, rows, t, eta * push * weight)
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def thin_out(self):
     """Draw the point to replace and divide every other coefficient by its probability of staying."""
     f, p, n = self.f, self.f.scratch.other, self.f.count[SIZE]
@@ -74,7 +74,7 @@ def thin_out(self):
     return gone
 
 
-@jit(inside=True)
+@jit
 def chances(f, p, n):
     """p[i] = 1 - (n - 1) s_i, s_i point i's share in the sum of norms; negative ones become 0, the rest is scaled."""
     total, positive = 0.0, 0.0

@@ -490,11 +490,11 @@ def punish(hedge, i):
 def mark(hedge, seen):
     """After every so many rows, add the weights to their path."""
     if seen >= hedge.marks[LAST] + hedge.marks[STRIDE]:
-        note(hedge, seen)
+        record(hedge, seen)
 
 
 @jit(inside=True)
-def note(hedge, seen):
+def record(hedge, seen):
     """Add the weights to their path; when it is full, every other row leaves, and the next ones come half as often."""
     path, when, marks = hedge.path, hedge.when, hedge.marks
     if marks[MARKS] == CHECKPOINTS:
