@@ -179,8 +179,8 @@ def least_from_compiled(values, n):
 
 
 @jit
-def alone_from_compiled(coef, scale, k, diag, kxx, n):
-    return _simd.least_alone(coef, scale, k, diag, kxx, n)
+def alone_from_compiled(coef, scale, k, diag, share, n):
+    return _simd.least_alone(coef, scale, k, diag, share, n)
 
 
 @jit
@@ -253,7 +253,7 @@ def test_least_alone(dtype):
             coef[:, :n], k[:n], diag[:n] = random.integers(-2, 3, (2, n)), random.integers(-1, 2, n), 4
             weights = (0.5 * coef[:, :n].astype(float)) ** 2
             losses = weights.sum(0) * (4 - k[:n].astype(float) ** 2 / 2)
-            assert alone_from_compiled(coef, 0.5, k, diag, 2.0, n) == np.argmin(losses)
+            assert alone_from_compiled(coef, 0.5, k, diag, 0.5, n) == np.argmin(losses)
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-14), (np.float32, 1e-6)])

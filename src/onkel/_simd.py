@@ -258,15 +258,19 @@ class _Least:
     """The smallest of the values at positions below n that are considered, in order; of equals the first."""
 
     def __init__(self, v, n):
-        self.v, self.b, self.end = v, v.b, v.spread(n)
-        self.kind = ir.VectorType(I64, v.lanes)
+        self.v, self.b = v, v.b
+        self.count = ir.IntType(64 if v.double else 32)  # as wide as the values
+        self.end, self.kind = v.spread(self._own(n)), ir.VectorType(self.count, v.lanes)
         self.lanes = ir.Constant(self.kind, list(range(v.lanes)))
         self.least = cgutils.alloca_once_value(v.b, v.const(float("inf")))
         self.where = cgutils.alloca_once_value(v.b, ir.Constant(self.kind, [0] * v.lanes))
 
+    def _own(self, n):
+        return n if self.v.double else self.b.trunc(n, self.count)
+
     def consider(self, x, i):
         """The values x of the positions from i on."""
-        b, here = self.b, self.b.add(self.v.spread(i), self.lanes)
+        b, here = self.b, self.b.add(self.v.spread(self._own(i)), self.lanes)
         less = b.and_(b.fcmp_ordered("<", x, b.load(self.least)), b.icmp_signed("<", here, self.end))
         b.store(b.select(less, x, b.load(self.least)), self.least)
         b.store(b.select(less, here, b.load(self.where)), self.where)
@@ -280,7 +284,8 @@ class _Least:
             tie = b.and_(b.fcmp_ordered("==", y, x), b.icmp_signed("<", other, at))
             better = b.or_(b.fcmp_ordered("<", y, x), tie)
             x, at, half = b.select(better, y, x), b.select(better, other, at), half // 2
-        return b.extract_element(at, ir.Constant(ir.IntType(32), 0))
+        first = b.extract_element(at, ir.Constant(ir.IntType(32), 0))
+        return first if self.v.double else b.sext(first, I64)
 
 
 def _first_least(context, b, sig, args):
@@ -303,7 +308,7 @@ def _least_alone(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     coef, k, diag = (pointer(context, b, sig, args, i) for i in (0, 2, 3))
     outputs, stride = cgutils.unpack_tuple(b, context.make_array(sig.args[0])(context, b, args[0]).shape, 2)
-    scale, kxx = (v.spread(context.cast(b, args[i], sig.args[i], sig.args[0].dtype)) for i in (1, 4))
+    scale, share = (v.spread(context.cast(b, args[i], sig.args[i], sig.args[0].dtype)) for i in (1, 4))
     best, total = _Least(v, args[5]), cgutils.alloca_once(b, v.type)
     with cgutils.for_range(b, ceil(b, args[5], integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
@@ -312,16 +317,16 @@ def _least_alone(context, b, sig, args):
             a = b.fmul(scale, v.load(coef, b.add(b.mul(row.index, stride), i)))
             b.store(b.fadd(b.load(total), b.fmul(a, a)), total)
         z = v.load(k, i)
-        apart = b.fsub(v.load(diag, i), b.fmul(z, b.fdiv(z, kxx)))
+        apart = b.fsub(v.load(diag, i), b.fmul(z, b.fmul(z, share)))
         best.consider(b.fmul(b.load(total), apart), i)
     return best.position()
 
 
 @vector(_least_alone, returns=lambda *_: types.int64)
-def least_alone(coef, scale, k, diag, kxx, n):
-    """First i < n with the least |scale coef[:, i]|^2 (diag[i] - k[i]^2 / kxx)."""
+def least_alone(coef, scale, k, diag, share, n):
+    """First i < n with the least |scale coef[:, i]|^2 (diag[i] - share k[i]^2)."""
     weights = ((coef.dtype.type(scale) * coef[:, :n]) ** 2).cumsum(0)[-1]
-    return int(np.argmin(weights * (diag[:n] - k[:n] * (k[:n] / coef.dtype.type(kxx)))))
+    return int(np.argmin(weights * (diag[:n] - k[:n] * (k[:n] * coef.dtype.type(share)))))
 
 
 def _lowest_bit(context, b, sig, args):

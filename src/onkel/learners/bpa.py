@@ -106,7 +106,7 @@ def take_over(f, r, share, tau):
 @jit(inline=True, inside=True)
 def cheapest_alone(f, kxx):
     """The point that loses least when x takes over for it."""
-    return least_alone(f.coef, f.lazy[SCALE], f.scratch.k, f.diag, kxx, f.count[SIZE])
+    return least_alone(f.coef, f.lazy[SCALE], f.scratch.k, f.diag, 1.0 / kxx, f.count[SIZE])
 
 
 @jit(inside=True)
