@@ -199,7 +199,7 @@ def measure_from(pool, base, rows, t):
         l1dists(rows, t, pool.points, n, out, pool.lengths)
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def gather(f, kernel, rows, t, k):
     """k[j] = k(x, point j) from what `measure_from` left."""
     base, place, n = f.pool.scratch.bases[base_of(kernel)], f.place, f.count[SIZE]

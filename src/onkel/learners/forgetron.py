@@ -49,7 +49,7 @@ def _(self, rows, t, y, weight, scores):
             insert(f, r, kernel, rows, t, phi * pace)
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def farewell(self, rows, pace):
     """Who leaves and the factor by which all shrink: the oldest, or when greedy whoever does least damage."""
     f, ledger, slack = self.f, self.ledger, slack_of(self.ledger)
@@ -68,7 +68,7 @@ def farewell(self, rows, pace):
     return gone, factor
 
 
-@jit(inline=True, inside=True)
+@jit(inline=True)
 def weight_and_margin(self, rows, r, pace):
     """(sigma, mu): size of point r's coefficients, and its margin with the new example included."""
     kernel, _, f, eta, _, _ = self
@@ -104,7 +104,7 @@ def slack_of(ledger):
     return 15.0 / 32.0 * ledger[UPDATES] - ledger[DAMAGE]
 
 
-@jit(inside=True)
+@jit
 def bounded(self, r, sigma, mu):
     """The basic factor, which keeps |f| <= U; |f|^2 follows the shrinking and the removal of point r."""
     f, ledger = self.f, self.ledger
