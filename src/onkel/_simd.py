@@ -167,20 +167,25 @@ def clamp(a, n, most):
     a[:n] = np.clip(a[:n], -most, most)
 
 
+def _squares_at(v, a, rows, stride, factor, i):
+    """The machine vector at i of the sum over the rows of (factor * a[row])^2."""
+    b, total = v.b, cgutils.alloca_once(v.b, v.type)
+    b.store(v.const(0.0), total)
+    with cgutils.for_range(b, rows) as row:
+        x = b.fmul(factor, v.load(a, b.add(b.mul(row.index, stride), i)))
+        b.store(b.fadd(b.load(total), b.fmul(x, x)), total)
+    return b.load(total)
+
+
 def _squares_of(context, b, sig, args):
     v = Vectors(context, b, sig.args[0].dtype)
     a, out = (pointer(context, b, sig, args, i) for i in (0, 1))
     shape = context.make_array(sig.args[0])(context, b, args[0]).shape
     rows, stride = cgutils.unpack_tuple(b, shape, 2)
     factor = v.spread(context.cast(b, args[3], sig.args[3], sig.args[0].dtype))
-    total = cgutils.alloca_once(b, v.type)
     with cgutils.for_range(b, ceil(b, args[2], integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
-        b.store(v.const(0.0), total)
-        with cgutils.for_range(b, rows) as row:
-            x = b.fmul(factor, v.load(a, b.add(b.mul(row.index, stride), i)))
-            b.store(b.fadd(b.load(total), b.fmul(x, x)), total)
-        v.store(b.load(total), out, i)
+        v.store(_squares_at(v, a, rows, stride, factor, i), out, i)
     return context.get_dummy_value()
 
 
@@ -309,16 +314,12 @@ def _least_alone(context, b, sig, args):
     coef, k, diag = (pointer(context, b, sig, args, i) for i in (0, 2, 3))
     outputs, stride = cgutils.unpack_tuple(b, context.make_array(sig.args[0])(context, b, args[0]).shape, 2)
     scale, share = (v.spread(context.cast(b, args[i], sig.args[i], sig.args[0].dtype)) for i in (1, 4))
-    best, total = _Least(v, args[5]), cgutils.alloca_once(b, v.type)
+    best = _Least(v, args[5])
     with cgutils.for_range(b, ceil(b, args[5], integer(v.lanes))) as loop:
         i = b.mul(loop.index, integer(v.lanes))
-        b.store(v.const(0.0), total)
-        with cgutils.for_range(b, outputs) as row:
-            a = b.fmul(scale, v.load(coef, b.add(b.mul(row.index, stride), i)))
-            b.store(b.fadd(b.load(total), b.fmul(a, a)), total)
-        z = v.load(k, i)
+        weights, z = _squares_at(v, coef, outputs, stride, scale, i), v.load(k, i)
         apart = b.fsub(v.load(diag, i), b.fmul(z, b.fmul(z, share)))
-        best.consider(b.fmul(b.load(total), apart), i)
+        best.consider(b.fmul(weights, apart), i)
     return best.position()
 
 
